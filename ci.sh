@@ -211,12 +211,13 @@ job_wasm() {
 # Builds the laboratory's page in target/lab. Tests it in Chromium where that and the npm packages of the tests can be installed.
 job_lab() {
   install_wasm lab
-  local page="$TARGET/lab" file
-  browser/build.sh "$page"
+  local page="$TARGET/lab" program="$TARGET/debug/roundtrip" file
+  cargo build --quiet --package roundtrip
+  browser/build.sh "$page" "$program"
   for file in "$page"/*; do
     echo "lab: ${file##*/}: $(stat --format %s "$file") bytes, $(gzip -9 < "$file" | wc -c) compressed"
   done
-  browser/tests/run.sh "$page"
+  browser/tests/run.sh "$page" "$program"
 }
 
 job_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --quiet; }

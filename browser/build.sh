@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds the laboratory's page into a directory: files for any static host, and the same in one file for file://.
-# It needs Rust with the target wasm32-unknown-unknown, and coreutils and awk.
+# It needs Rust with the target wasm32-unknown-unknown, and coreutils. PROGRAM is a `roundtrip` of the same sources, which
+# computes the papers' tables and figures.
 set -euo pipefail
-cd "$(dirname "$0")"
-out="${1:?usage: browser/build.sh DIRECTORY}"
+out="${1:?usage: browser/build.sh DIRECTORY PROGRAM}"
 mkdir -p "$out"
-out="$(cd "$out" && pwd)"
+out="$(realpath "$out")"
+program="$(realpath "${2:?usage: browser/build.sh DIRECTORY PROGRAM}")"
+cd "$(dirname "$0")"
 target="${CARGO_TARGET_DIR:-$PWD/../target}/browser"
 triple=wasm32-unknown-unknown
 
@@ -15,8 +17,13 @@ for module in diagnose compare; do
   cp "$target/$triple/release/roundtrip_browser.wasm" "$out/$module.wasm"
 done
 
+# Without third parties' logs, as everywhere. It takes a while: a page that was written by this program stays.
+if [ "$program" -nt "$out/papers.html" ]; then
+  env -u ROUNDTRIP_LOGS "$program" reproduce --report "$out/papers.html" > /dev/null || { rm -f "$out/papers.html"; exit 1; }
+fi
+
 # One scope: every name at the first level of these files is unique.
-cat ../crates/report/src/plot.js page/worker_client.js page/diagnose.js page/compare.js page/lessons.js page/main.js > "$out/lab.js"
+cat ../crates/report/src/plot.js page/worker_client.js page/diagnose.js page/compare.js page/papers.js page/lessons.js page/main.js > "$out/lab.js"
 cat ../crates/render/src/report/style.css page/lab.css > "$out/lab.css"
 cp page/worker.js page/index.html "$out"
 
@@ -30,6 +37,7 @@ while IFS= read -r line; do
     *'src="lab.js"'*) ;;
     '</body>')
       printf '<script type="text/plain" id="worker.js">'; cat page/worker.js; echo '</script>'
+      printf '<script type="text/plain" id="papers.html">'; cat "$out/papers.html"; echo '</script>'
       for module in diagnose compare; do
         printf '<script type="text/plain" id="%s.wasm">' $module; base64 --wrap 0 < "$out/$module.wasm"; echo '</script>'
       done

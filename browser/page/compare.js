@@ -140,6 +140,7 @@ class CompareView {
   /** @param {string} state */
   open(state) {
     this.settings = { ...DEFAULTS, ...parsed(state) };
+    if (this.latest.recording?.name !== this.settings.har) this.latest.recording = null;
     this.names.then((names) => { this.controls(names); this.update(); });
   }
 
@@ -187,7 +188,7 @@ class CompareView {
       element("fieldset", {}, element("legend", {}, "Network"), element("label", { class: "switch" }, element("span", {}, "Like"), network), ...sliders),
       element("fieldset", {}, element("legend", {}, "Page"),
         element("label", { class: "switch" }, element("span", {}, "Sizes in bytes, or a name"), page), pages,
-        element("p", { class: "note" }, settings.har ? `Recorded: ${settings.har}` : "Or drop a HAR anywhere on the page.")),
+        element("p", { class: "note" }, settings.har ? `Recorded: ${settings.har}` : "Or drop a HAR or a Chromium trace anywhere on the page.")),
       this.folded("Protocols", "boxes", protocols),
       this.folded("TCP and TLS", "", [element("label", { class: "switch" }, element("span", {}, "Stack"), stacks), ...switches]));
   }
@@ -259,7 +260,14 @@ class CompareView {
 
   async show() {
     if (!this.settings.run) return;
-    const run = await this.latest.call(this.request("run", { ...this.settings, protocol: this.settings.run }));
+    let run;
+    try {
+      run = await this.latest.call(this.request("run", { ...this.settings, protocol: this.settings.run }));
+    } catch (/** @type {any} */ error) {
+      if (error.kind !== "refused") throw error;
+      this.run.replaceChildren(element("p", { class: "note" }, error.message));
+      return;
+    }
     const costs = new Map();
     for (const { cause, lost_ms } of run.stalls) {
       const { times, lost } = costs.get(cause) ?? { times: 0, lost: 0 };

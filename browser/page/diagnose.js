@@ -134,7 +134,7 @@ class CaptureView {
   exports() {
     const stem = this.file.name.replace(/\.(pcapng|pcap|cap)?(\.(gz|zst|bz2|xz))?$/, "");
     /** @type {[string, string, string][]} */
-    const formats = [["Report", "html", "text/html"], ["JSON", "json", "application/json"], ["CSV", "csv", "text/csv"], ["Text", "table", "text/plain"]];
+    const formats = [["Report", "html", "text/html"], ["JSON", "json", "application/json"], ["CSV", "csv", "text/csv"], ["HAR", "har", "application/json"], ["Text", "table", "text/plain"]];
     const buttons = formats.map(([name, format, type]) => element("button", { type: "button", onclick: async () => {
       const extension = format === "table" ? "txt" : format;
       download(`${stem}.${extension}`, type, await this.client.call({ op: "export", format }));
@@ -256,11 +256,14 @@ class ConnectionList {
   }
 }
 
+/** Names of recordings, which open in Compare: HARs, and traces of Chromium. */
+const RECORDING = /\.(har|json)(\.(gz|zst|bz2|xz))?$/i;
+
 /** Reads files that were dropped or chosen. @param {Iterable<File>} files */
 const readFiles = (files) => {
   const place = document.getElementById("captures");
   const given = [...files];
-  const recordings = given.filter((file) => /\.har(\.(gz|zst|bz2|xz))?$/i.test(file.name));
+  const recordings = given.filter((file) => RECORDING.test(file.name));
   for (const file of given.filter((file) => !recordings.includes(file))) {
     const view = new CaptureView(file);
     place?.append(view.article);

@@ -1,10 +1,10 @@
-// Lessons: a question, a prediction, the runs that answer it, and the paper.
+// Lessons: a question, a prediction, the runs that answer it, and the paper's table or figure.
 // @ts-check
 
 /** @typedef {{ name: string, settings: Settings }} Variant */
 /** @typedef {{ name: string, ms: number, rows: any[], stalls: { cause: string, at_ms: number, lost_ms: number }[] }} Measured */
 /** @typedef {{ id: string, title: string, question: string, choices: string[], answer: (of: Measured[]) => number,
- *   variants: Variant[], reason: string, paper: [string, string] }} Lesson */
+ *   variants: Variant[], reason: string, source: string, keys: string[] }} Lesson */
 
 /** Choices by how many times longer the first variant takes than the last. */
 const TIMES = ["about as long", "up to twice as long", "two to four times as long", "more than four times as long"];
@@ -28,7 +28,8 @@ const LESSONS = [
     variants: [["initial window 10", "10"], ["initial window 32", "32"], ["no slow start", "1000"]].map(([name = "", window = ""]) => ({ name,
       settings: { page: "102400", rate: "50Mbit", rtt: "100ms", protocol: "http11", stack: "linux", "initial-window": window } })),
     reason: "The window, not the link, decides: each round trip carries only what the acknowledgements before it allow. A larger first window saves whole round trips, until the receiver's window is the limit.",
-    paper: ["papers/heidemann-model", "Heidemann, Obraczka and Touch, Modeling the performance of HTTP over several transport protocols, 1997"],
+    source: "Heidemann, Obraczka and Touch, Modeling the performance of HTTP over several transport protocols, 1997, section IV.C",
+    keys: ["heidemann-model/figure-3", "heidemann-model/table-5"],
   },
   {
     id: "nagle",
@@ -39,7 +40,8 @@ const LESSONS = [
     variants: ["on", "off"].map((nagle) => ({ name: `Nagle ${nagle}`,
       settings: { page: "600+600+600+600+600", rate: "100Mbit", rtt: "1ms", protocol: "http11", stack: "linux", "server-head": "apart", nagle } })),
     reason: "The second write is short, so Nagle's algorithm holds it until the first is acknowledged. The client has nothing to send, so it delays that acknowledgement by 40 ms. Each waits for the other, once for each file. One write instead of two cures it, too.",
-    paper: ["papers/p-http", "Heidemann, Performance interactions between P-HTTP and TCP implementations, 1997"],
+    source: "Heidemann, Performance interactions between P-HTTP and TCP implementations, 1997, section 2.2",
+    keys: ["p-http/figure-1", "p-http/figure-2"],
   },
   {
     id: "odd-segment",
@@ -50,7 +52,8 @@ const LESSONS = [
     variants: [["writes of 4,096 bytes", { "server-buffer": "4096" }], ["the same, Nagle off", { "server-buffer": "4096", nagle: "off" }], ["one write", {}]].map(([name, more]) => ({
       name: /** @type {string} */ (name), settings: { network: "ethernet", page: "4019+4019+4019", protocol: "http10-keepalive", stack: "sunos-4.1.3", seed: "3", .../** @type {Settings} */ (more) } })),
     reason: "4,096 bytes are three segments: the third has no partner, so its acknowledgement waits for the clock, and the 13 bytes wait for the acknowledgement. A response escapes where the clock happens to tick in time.",
-    paper: ["papers/p-http", "the same paper, figure 4"],
+    source: "the same paper, section 2.3",
+    keys: ["p-http/figure-3", "p-http/figure-4"],
   },
   {
     id: "idle-restart",
@@ -61,7 +64,8 @@ const LESSONS = [
     variants: ["restarted", "decayed", "paced", "kept"].map((idle) => ({ name: `window ${idle}`,
       settings: { page: "200000", rate: "20Mbit", rtt: "100ms", protocol: "http11", stack: "linux", "client-pages": "2", "client-pause": "5s", idle } })),
     reason: "A persistent connection saves the handshake, but a sender that restarts slow start after idle gives much of that back. Linux halves the window for each timeout (decayed). Pacing the first window, as the paper proposes, loses little and sends no burst.",
-    paper: ["papers/p-http", "the same paper, slow-start restart"],
+    source: "the same paper, section 2.4",
+    keys: ["p-http/claims", "roundtrip/slow-start-restart"],
   },
   {
     id: "close",
@@ -72,7 +76,8 @@ const LESSONS = [
     variants: [["closes after 5, both directions", { "server-requests": "5", "server-close": "naive" }], ["closes after 5, half first", { "server-requests": "5", "server-close": "careful" }], ["stays open", {}]].map(([name, more]) => ({
       name: /** @type {string} */ (name), settings: { page: "8000+4000+4000+4000+4000+4000+4000+4000+4000+4000", rate: "10Mbit", rtt: "50ms", protocol: "http11-pipelined", stack: "linux", .../** @type {Settings} */ (more) } })),
     reason: "Requests behind the fifth are answered by no one: the client has to open another connection and send them again. A server that closes both directions also resets the connection under responses that are in flight: compare the packets.",
-    paper: ["papers/w3c", "Nielsen et al., Network performance effects of HTTP/1.1, CSS1, and PNG, 1997"],
+    source: "Nielsen et al., Network performance effects of HTTP/1.1, CSS1, and PNG, 1997, connection management",
+    keys: ["w3c/claims"],
   },
   {
     id: "head-of-line",
@@ -83,7 +88,8 @@ const LESSONS = [
     variants: ["0%", "2%"].flatMap((loss) => ["http2", "http11-parallel"].map((protocol) => ({ name: `${protocol}, ${loss} loss`,
       settings: { page: TWENTY, rate: "10Mbit", rtt: "80ms", loss, tls: "1.3", stack: "linux", protocol, runs: "20" } }))),
     reason: "TCP delivers in order: a lost segment holds back every response behind it on its connection. With one connection, that is the whole page, and its window halves for all of it; with six, it is a sixth. HTTP/3 over QUIC orders each stream by itself.",
-    paper: ["docs/formulas.md", "RFC 9113, section 5.2; RFC 9114, section 2"],
+    source: "RFC 9113, section 5.2; RFC 9114, section 2",
+    keys: ["today/claims", "roundtrip/loss"],
   },
   {
     id: "datagram",
@@ -93,7 +99,8 @@ const LESSONS = [
     answer: ([http, dhttp]) => { const factor = (http?.ms ?? 0) / (dhttp?.ms ?? 1); return factor < 1.5 ? 0 : factor < 2.5 ? 1 : 2; },
     variants: ["http10", "dhttp"].map((protocol) => ({ name: protocol, settings: { page: "500", rate: "1Mbit", rtt: "100ms", protocol, stack: "linux" } })),
     reason: "Two packets instead of eleven, and one round trip instead of two. Most responses of 1999's logs were that small.",
-    paper: ["papers/dhttp", "Rabinovich and Wang, DHTTP: an efficient and cache-friendly transfer protocol for the Web, 2004"],
+    source: "Rabinovich and Wang, DHTTP: an efficient and cache-friendly transfer protocol for the Web, 2004, section III",
+    keys: ["dhttp/figure-1", "roundtrip/crossover"],
   },
 ];
 
@@ -111,7 +118,9 @@ class LessonView {
       const chosen = /** @type {HTMLInputElement | null} */ (this.form.querySelector(":checked"));
       this.run(chosen ? +chosen.value : null);
     } }, element("fieldset", {}, element("legend", {}, "Your prediction"), ...boxes), run);
-    this.element = element("section", { id: name }, element("h2", {}, `${number}. ${lesson.title}`), element("p", {}, lesson.question), this.form, this.result);
+    const links = lesson.keys.flatMap((key) => [" ", element("a", { href: `#papers?key=${key}` }, key)]);
+    this.element = element("section", { id: name }, element("h2", {}, `${number}. ${lesson.title}`), element("p", {}, lesson.question), this.form, this.result,
+      element("p", { class: "note" }, `Source: ${lesson.source}. Published beside ours:`, ...links));
   }
 
   /** @param {number | null} prediction */
@@ -153,20 +162,19 @@ class LessonView {
       return element("tr", {}, element("td", {}, element("a", { href: `#compare?${state}` }, name)), element("td", { class: "number" }, duration(ms)),
         element("td", { class: "number" }, String(Math.round(row.packets_up + row.packets_down))), element("td", { class: "bar" }, bar), element("td", {}, causes));
     });
-    const heading = ["run", "took", "packets", "", "lost to"].map((text) => element("th", {}, text));
+    const heading = ["run", "took", "packets", "", "lost to"].map((text, index) => element("th", { class: index === 1 || index === 2 ? "number" : "" }, text));
     result.replaceChildren(
       element("p", { class: "verdict" }, right === prediction ? `As you predicted: ${lesson.choices[right]}.` : `It is: ${lesson.choices[right]}.`),
       element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...heading)), element("tbody", {}, ...rows))),
       element("p", {}, lesson.reason),
-      element("p", { class: "note" }, "Source: ", lesson.paper[1], ` (${lesson.paper[0]} in the source tree). Each run opens in Compare, with its packets.`));
+      element("p", { class: "note" }, "Each run opens in Compare, with its packets."));
   }
 }
 
 const lessonClient = new WorkerClient("compare");
 let areLessonsShown = false;
 
-/** @param {string} _state */
-const openLessons = (_state) => {
+const openLessons = () => {
   const place = document.getElementById("lessons");
   if (!place || areLessonsShown) return;
   areLessonsShown = true;

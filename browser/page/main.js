@@ -1,7 +1,7 @@
 // Views, and files that are dropped anywhere on the page.
 // @ts-check
 
-const views = ["diagnose", "compare", "lessons"];
+const views = ["diagnose", "compare", "papers", "lessons"];
 
 /** Shows the view that the address names: `#compare?rtt=40ms`. */
 const route = () => {
@@ -16,7 +16,8 @@ const route = () => {
     else link.removeAttribute("aria-current");
   }
   if (view === "compare") openCompare(state);
-  if (view === "lessons") openLessons(state);
+  if (view === "papers") openPapers(state);
+  if (view === "lessons") openLessons();
 };
 
 const input = /** @type {HTMLInputElement} */ (document.getElementById("files"));
@@ -36,7 +37,7 @@ addEventListener("drop", (event) => {
   event.preventDefault();
   drop?.classList.remove("over");
   const files = [...event.dataTransfer?.files ?? []];
-  if (files.some((file) => !/\.har(\.|$)/i.test(file.name)) && !location.hash.startsWith("#diagnose")) location.hash = "#diagnose";
+  if (files.some((file) => !RECORDING.test(file.name)) && !location.hash.startsWith("#diagnose")) location.hash = "#diagnose";
   readFiles(files);
 });
 addEventListener("hashchange", route);

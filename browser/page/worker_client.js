@@ -20,17 +20,21 @@ const compiled = (name) => {
   return module;
 };
 
+/** Text of one of the page's files. @param {string} name */
+const textOf = async (name) => {
+  const embedded = document.getElementById(name)?.textContent;
+  if (embedded) return embedded;
+  const response = await fetch(name);
+  if (!response.ok) throw new Error(`${name}: status ${response.status}`);
+  return response.text();
+};
+
 /** Address of the workers' script, which is fetched once: workers start without a network, and inherit the page's policy.
  * @type {Promise<string> | null} */
 let script = null;
 const scriptAddress = () => {
   if (script) return script;
-  const embedded = document.getElementById("worker.js")?.textContent;
-  const text = embedded ? Promise.resolve(embedded) : fetch("worker.js").then((response) => {
-    if (!response.ok) throw new Error(`worker.js: status ${response.status}`);
-    return response.text();
-  });
-  script = text.then((source) => URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  script = textOf("worker.js").then((source) => URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
   script.catch(() => { script = null; });
   return script;
 };

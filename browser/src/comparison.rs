@@ -35,7 +35,7 @@ impl Experiment {
             spec.add(named, text).map_err(|error| format!("{key}: {error}"))?;
         }
         if self.is_recorded {
-            let page = recorded.first().ok_or("the link names a recording; drop its HAR file on the page")?;
+            let page = recorded.first().ok_or("the link names a recording; drop its file on the page")?;
             spec.pages = vec![page.clone()];
         }
         spec.pages = spec.pages.into_iter().map(Page::over_network).collect();

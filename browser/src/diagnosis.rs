@@ -8,7 +8,7 @@ use render::plot::svg::INTERACTIVE_STYLE;
 use render::terminal::Terminal;
 use report::filter::Filter;
 use report::verdict::{self, Policy};
-use report::{Capture, csv, json, page, reading, text};
+use report::{Capture, csv, har, json, page, reading, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -100,7 +100,8 @@ pub fn export(captures: &[Capture], format: &str) -> Result<String, String> {
         "html" => Ok(page::page(captures)),
         "json" => Ok(json::text(captures, &verdict::judge(captures, &Policy::default()))),
         "csv" => Ok(csv::text(captures)),
+        "har" => Ok(har::text(captures)),
         "table" => Ok(text::render(captures, Terminal { width: None, colour: false })),
-        other => Err(format!("{other}: unknown format; choose html, json, csv or table")),
+        other => Err(format!("{other}: unknown format; choose html, json, csv, har or table")),
     }
 }

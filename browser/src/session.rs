@@ -37,7 +37,7 @@ pub enum Request {
     /// Writes the capture in a format of the command line.
     #[cfg(feature = "diagnose")]
     Export {
-        /// `html`, `json`, `csv` or `table`.
+        /// `html`, `json`, `csv`, `har` or `table`.
         format: String,
     },
     /// Reads the pages of a recording.

@@ -75,6 +75,22 @@ const saved = async (name, format) => {
   return page.evaluate(() => window.savedBlob.text());
 };
 
+/** Longest time for which the page may not respond. */
+const FREEZE_MS = 100;
+/** Fails if a task of the page's thread takes longer than that: in CPU time, since tasks take longer on a busy host. */
+const withoutFreeze = async (run) => {
+  await browser.startTracing(page, { categories: ["toplevel"] });
+  await run();
+  const { traceEvents } = JSON.parse(await browser.stopTracing());
+  const thread = ({ pid, tid }) => `${pid} ${tid}`;
+  const pages = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread));
+  const tasks = traceEvents.filter((event) => event.tdur > 0 && pages.has(thread(event)));
+  assert.ok(tasks.length > 10, `${tasks.length} tasks`);
+  const longest = Math.max(...tasks.map(({ tdur }) => tdur)) / 1e3;
+  console.log(`longest task: ${longest.toFixed(0)} ms of CPU time`);
+  assert.ok(longest <= FREEZE_MS, `${longest} ms`);
+};
+
 /** Drops files on the page as a user does. */
 const dropFiles = async (files) => {
   const contents = files.map(({ name, bytes }) => ({ name, base64: Buffer.from(bytes).toString("base64") }));
@@ -192,19 +208,28 @@ describe("captures", () => {
 
   test("a large capture takes flat memory, and the page stays alive", async () => {
     const path = join(scratch, "large.pcap");
-    writeBulk(path, 1e9);
-    await page.evaluate(() => {
-      window.longest = 0;
-      let last = performance.now();
-      const frame = () => { const now = performance.now(); window.longest = Math.max(window.longest, now - last); last = now; setTimeout(frame, 0); };
-      frame();
+    const packets = writeBulk(path, 1e9);
+    await withoutFreeze(async () => {
+      await choose(path);
+      await verdict("large.pcap").waitFor({ timeout: 120_000 });
     });
-    await choose(path);
-    await verdict("large.pcap").waitFor({ timeout: 120_000 });
     const { memory, tookMs } = await article("large.pcap").evaluate((one) => ({ ...one.dataset }));
-    const longest = await page.evaluate(() => window.longest);
-    console.log(`1 GB: ${tookMs} ms, ${(memory / 1e6).toFixed(0)} MB, longest task ${longest.toFixed(0)} ms`);
+    const began = performance.now();
+    await roundtrip(scratch, "diagnose", "large.pcap");
+    const native = performance.now() - began, speed = (ms) => `${(packets / ms / 1e3).toFixed(2)} M packets/s`;
+    console.log(`1 GB: ${tookMs} ms, ${(memory / 1e6).toFixed(1)} MB, ${speed(tookMs)}; ${ROUNDTRIP} alone: ${native.toFixed(0)} ms, ${speed(native)}`);
     assert.ok(memory < 64e6, `${memory} bytes`);
+  });
+
+  test("the page responds while a capture of 20 MB is read", async () => {
+    const path = join(scratch, "medium.pcap");
+    writeBulk(path, 20e6);
+    await withoutFreeze(async () => {
+      await choose(path);
+      await verdict("medium.pcap").waitFor();
+      await page.locator("svg.sequence").waitFor();
+    });
+    console.log(`20 MB: first verdict after ${await article("medium.pcap").getAttribute("data-took-ms")} ms`);
   });
 });
 
@@ -246,8 +271,10 @@ describe("comparison", () => {
     await shown().waitFor();
     const before = await page.locator("#compare .results table").first().textContent();
     await page.getByRole("slider", { name: "Round trip" }).focus();
-    for (let step = 0; step < 10; step += 1) await page.keyboard.press("ArrowRight");
-    await page.waitForFunction((text) => document.querySelector("#compare .results table").textContent !== text, before);
+    await withoutFreeze(async () => {
+      for (let step = 0; step < 10; step += 1) await page.keyboard.press("ArrowRight");
+      await page.waitForFunction((text) => document.querySelector("#compare .results table").textContent !== text, before);
+    });
     assert.match(page.url(), /#compare\?rtt=\d+ms/);
     const url = page.url();
     const text = await page.locator("#compare output").nth(1).textContent();
@@ -255,6 +282,17 @@ describe("comparison", () => {
     await page.goto(url);
     await shown().waitFor();
     assert.equal(await page.locator("#compare output").nth(1).textContent(), text);
+  });
+
+  test("HTTP/3 has the formulas' row, and the reason why it is not simulated", async () => {
+    await page.goto(`${address}#compare?protocol=http3,http2&run=http3`);
+    await shown().waitFor();
+    const rows = JSON.parse(await page.locator("#compare [data-rows]").getAttribute("data-rows")).filter((row) => row.protocol === "http3");
+    const [predicted, simulated] = ["model", "simulate"].map((engine) => rows.find((row) => row.engine === engine));
+    assert.ok(predicted.elapsed_ms > 0);
+    assert.equal(simulated.elapsed_ms, null);
+    await page.locator("#compare .notes", { hasText: "HTTP/3 in WebAssembly" }).waitFor();
+    await page.locator("#compare .results section", { hasText: "packet by packet" }).getByText("HTTP/3 in WebAssembly").waitFor();
   });
 
   test("an invalid value gives the sentence of the command line", async () => {
@@ -277,7 +315,80 @@ describe("comparison", () => {
   });
 });
 
+describe("recordings", () => {
+  test("a dropped trace of Chromium is the page of the experiment", async () => {
+    await dropFiles([{ name: "startup.json", bytes: trace() }]);
+    await page.waitForURL(/#compare\?har=startup.json/);
+    await page.locator("#compare [data-rows] h2", { hasText: "startup" }).waitFor({ timeout: 60_000 });
+    const rows = JSON.parse(await page.locator("#compare [data-rows]").getAttribute("data-rows"));
+    writeFileSync(join(scratch, "startup.json"), trace());
+    const { stdout } = await roundtrip(scratch, "compare", "--page", "startup.json", ...NETWORK, "--protocol", "http11-parallel,http2",
+      "--stack", "linux", "--runs", "1", "--engine", "model,simulate", "--format", "json");
+    assert.deepEqual(rows, JSON.parse(stdout));
+  });
+
+  test("what is no recording gives a sentence, and the page goes on", async () => {
+    await dropFiles([{ name: "package.json", bytes: Buffer.from("{\"name\": \"none\"}") }]);
+    await page.locator("#compare .refused", { hasText: "package.json" }).waitFor();
+    await page.goto(`${address}#compare?rtt=20ms`);
+    await page.locator("#compare [data-rows] h2").first().waitFor();
+  });
+});
+
+describe("papers", () => {
+  const items = () => page.locator("#papers details.item");
+
+  test("every table and figure is there, with the numbers of the command line", async () => {
+    await page.goto(`${address}#papers`);
+    await items().first().waitFor();
+    const { stdout } = await roundtrip(scratch, "reproduce", "heidemann-model", "p-http", "--format", "json");
+    const counts = new Map();
+    for (const { key } of JSON.parse(stdout)) counts.set(key, (counts.get(key) ?? 0) + 1);
+    assert.ok(counts.size > 15);
+    await withoutFreeze(async () => {
+      for (const [key, count] of counts) {
+        const item = items().filter({ has: page.getByText(`${key}: `) });
+        await item.locator("summary").click();
+        assert.equal(await item.locator("td b[class]").count(), count, key);
+      }
+    });
+    assert.ok(await items().count() > 50);
+  });
+
+  test("a link opens a figure, which zooms", async () => {
+    await page.goto(`${address}#papers?key=p-http/figure-3`);
+    const figure = page.locator("#papers details[open] img.figure");
+    await figure.waitFor();
+    assert.equal(await page.locator("#papers details[open]").count(), 1);
+    assert.match(await figure.getAttribute("alt"), /segment/);
+    await page.waitForFunction(() => document.querySelector("details[open] img.figure").naturalWidth > 0);
+    const { width } = await figure.boundingBox();
+    await page.getByRole("button", { name: "Larger" }).click();
+    assert.ok((await figure.boundingBox()).width > 1.4 * width);
+  });
+
+  test("a verdict selects the tables that have it", async () => {
+    await page.goto(`${address}#papers`);
+    await items().first().waitFor();
+    const all = await items().count();
+    await page.getByLabel("With the verdict").selectOption("explained");
+    const some = await items().locator("visible=true").count();
+    assert.ok(some > 3 && some < all / 2, `${some} of ${all}`);
+    for (const facts of await items().locator("visible=true").locator("summary").allTextContents()) assert.match(facts, /\d explained/);
+  });
+});
+
 describe("lessons", () => {
+  test("every lesson links to tables and figures that there are", async () => {
+    await page.goto(`${address}#lessons`);
+    const links = await page.locator("#lessons a[href^='#papers?key=']").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    assert.ok(links.length >= 7);
+    for (const link of links) {
+      await page.goto(`${address}${link}`);
+      await page.locator("#papers details[open] summary", { hasText: `${link.split("=")[1]}: ` }).waitFor();
+    }
+  });
+
   test("every lesson answers its question by a run", async () => {
     await page.goto(`${address}#lessons`);
     const lessons = page.locator("#lessons section");
@@ -304,6 +415,9 @@ describe("reach", () => {
     await verdict("nagle").waitFor();
     await page.getByRole("link", { name: "Compare" }).click();
     await page.locator("#compare [data-rows] h2").first().waitFor();
+    await page.getByRole("link", { name: "Papers" }).click();
+    await page.locator("#papers summary").first().click();
+    await page.locator("#papers details[open] table").waitFor();
   });
 
   test("the page goes on without a network", async () => {
@@ -329,6 +443,9 @@ describe("reach", () => {
       await page.locator("#compare [data-rows] h2").first().waitFor();
       await page.locator("#compare svg.sequence").waitFor();
       assert.deepEqual(await serious(), []);
+      await page.goto(`${address}#papers?key=heidemann-model/figure-5`);
+      await page.locator("#papers details[open] table").waitFor();
+      assert.deepEqual(await serious(), []);
       await page.getByRole("link", { name: "Lessons" }).click();
       await page.locator("#lessons section").first().waitFor();
       assert.deepEqual(await serious(), []);
@@ -344,6 +461,9 @@ describe("reach", () => {
     assert.equal(await isWide(), false);
     await page.getByRole("link", { name: "Compare" }).click();
     await page.locator("#compare svg.sequence").waitFor();
+    assert.equal(await isWide(), false);
+    await page.goto(`${address}#papers?key=p-http/figure-3`);
+    await page.locator("#papers details[open] img.figure").waitFor();
     assert.equal(await isWide(), false);
     await page.getByRole("link", { name: "Lessons" }).click();
     assert.equal(await isWide(), false);
@@ -367,7 +487,7 @@ const compareWithProgram = async (directory, names) => {
   for (const name of names) {
     await choose(join(directory, name));
     await article(name).locator(".verdict, .refused").first().waitFor({ timeout: 60_000 });
-    const formats = { JSON: "json", CSV: "csv", Text: "table" };
+    const formats = { JSON: "json", CSV: "csv", HAR: "har", Text: "table" };
     const outputs = await Promise.all(Object.entries(formats).map(async ([button, format]) =>
       [button, await roundtrip(directory, "diagnose", name, "--format", format)]));
     const [[, json]] = outputs;
@@ -389,6 +509,28 @@ const firstDifference = (one, other) => {
   const [ours, theirs] = [one.split("\n"), other.split("\n")];
   const at = ours.findIndex((line, index) => line !== theirs[index]);
   return `line ${at + 1}: "${ours[at]}" but "${theirs[at]}"`;
+};
+
+/** The page's network before a slider moves. */
+const NETWORK = ["--rate", "10Mbit", "--rtt", "40ms"];
+
+/** A trace of Chromium with a document and a style sheet. */
+const trace = () => {
+  const event = (name, ms, data) => ({ name, cat: "devtools.timeline", ph: "I", pid: 1, tid: 1, ts: ms * 1e3, args: { data } });
+  const timing = (at) => ({ requestTime: at / 1e3, dnsStart: -1, dnsEnd: -1, connectStart: -1, connectEnd: -1, sslStart: -1, sslEnd: -1,
+    sendStart: 1, sendEnd: 2, receiveHeadersStart: 32, receiveHeadersEnd: 33 });
+  const request = (requestId, at, end, sent) => [
+    event("ResourceWillSendRequest", at, { requestId }),
+    event("ResourceSendRequest", at, { requestId, requestMethod: "GET", ...sent }),
+    event("ResourceReceiveResponse", at + 35, { requestId, statusCode: 200, protocol: "h2", encodedDataLength: 120, connectionId: 7, timing: timing(at) }),
+    event("ResourceReceivedData", end, { requestId, encodedDataLength: 4000 }),
+    event("ResourceFinish", end + 1, { requestId, encodedDataLength: 4120, decodedBodyLength: 9000, didFail: false, finishTime: end / 1e3 }),
+  ];
+  const url = "https://www.example.com/";
+  return Buffer.from(JSON.stringify({ metadata: {}, traceEvents: [
+    ...request("a", 1000, 1100, { url, resourceType: "Document", priority: "VeryHigh" }),
+    ...request("b", 1110, 1200, { url: `${url}a.css`, resourceType: "Stylesheet", priority: "VeryHigh", renderBlocking: "blocking", initiator: { type: "parser", url } }),
+  ] }));
 };
 
 /** A capture of raw IP packets: lists of [milliseconds, bytes]. */
@@ -448,12 +590,12 @@ const exchange = ({ port, at, wait, path = "/" }) => {
   ];
 };
 
-/** A capture of one long response. */
+/** Writes a capture of one long response. Returns the number of its packets. */
 const writeBulk = (path, size) => {
   const out = openSync(path, "w");
   writeSync(out, capture([exchange({ port: 40_000, at: 0, wait: 5 })]));
   const payload = Buffer.alloc(1_460, "x");
-  let [at, sequence] = [20, 44];
+  let [at, sequence, packets] = [20, 44, 7];
   for (let written = 0; written < size;) {
     const part = [];
     for (let count = 0; count < 2_000; count += 1) {
@@ -469,6 +611,8 @@ const writeBulk = (path, size) => {
     const bytes = Buffer.concat(part);
     writeSync(out, bytes);
     written += bytes.length;
+    packets += 3_000;
   }
   closeSync(out);
+  return packets;
 };

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tests the laboratory's page, as it was built in a directory, in Chromium. Installs Chromium as root on Debian, and the npm packages
-# of the tests; reports that they are skipped where that is not possible.
+# Tests the laboratory's page, as it was built in a directory, in Chromium; PROGRAM is a `roundtrip` of the same sources. Installs
+# Chromium as root on Debian, and the npm packages of the tests; reports that they are skipped where that is not possible.
 set -euo pipefail
-page="$(cd "${1:?usage: browser/tests/run.sh DIRECTORY}" && pwd)"
+page="$(cd "${1:?usage: browser/tests/run.sh DIRECTORY PROGRAM}" && pwd)"
+program="$(realpath "${2:?usage: browser/tests/run.sh DIRECTORY PROGRAM}")"
 cd "$(dirname "$0")"
-target="${CARGO_TARGET_DIR:-$PWD/../../target}"
 
 skip() { echo "skipped: tests of the laboratory's page: $*"; exit 0; }
 node_major="$(node -p 'process.versions.node.split(".")[0]' 2> /dev/null || echo 0)"
@@ -22,14 +22,6 @@ mkdir -p "$place"
 cp package.json package-lock.json ./*.js "$place"
 (cd "$place" && npm ci --no-audit --no-fund --silent) > /dev/null 2>&1 || skip "npm could not install playwright-core and axe-core"
 
-program=""
-for built in "$target/release/roundtrip" "$target/debug/roundtrip"; do
-  if [ -x "$built" ] && "$built" lab --help > /dev/null 2>&1; then program="$built"; break; fi
-done
-if [ -z "$program" ]; then
-  cargo build --quiet --manifest-path ../../Cargo.toml --package roundtrip
-  program="$target/debug/roundtrip"
-fi
 "$place/node_modules/.bin/tsc" --project ..
 corpus="$(cd ../../fuzz/corpus && pwd)"
 source="$(cd .. && pwd)"

@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Names of the files.
-const NAMES: [&str; 6] = ["index.html", "lab.css", "lab.js", "worker.js", "diagnose.wasm", "compare.wasm"];
+const NAMES: [&str; 7] =
+    ["index.html", "lab.css", "lab.js", "worker.js", "papers.html", "diagnose.wasm", "compare.wasm"];
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");

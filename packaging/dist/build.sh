@@ -61,7 +61,8 @@ host="$(rustc -vV | sed -n 's/^host: //p')"
 # The page that the whole program contains.
 if [ -z "${DIST_SLIM_ONLY:-}" ]; then
   rustup target list --installed 2> /dev/null | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
-  RUSTFLAGS="" browser/build.sh "$target_directory/lab"
+  RUSTFLAGS="" cargo build --locked --release --package roundtrip
+  RUSTFLAGS="" browser/build.sh "$target_directory/lab" "$target_directory/release/roundtrip"
   export ROUNDTRIP_LAB="$target_directory/lab"
 fi
 

@@ -18,11 +18,12 @@ use crate::serve::signals::Signals;
 include!(concat!(env!("OUT_DIR"), "/lab_page.rs"));
 
 /// Names of the page's files, with their media types.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("index.html", "text/html; charset=utf-8"),
     ("lab.css", "text/css; charset=utf-8"),
     ("lab.js", "text/javascript; charset=utf-8"),
     ("worker.js", "text/javascript; charset=utf-8"),
+    ("papers.html", "text/html; charset=utf-8"),
     ("diagnose.wasm", "application/wasm"),
     ("compare.wasm", "application/wasm"),
 ];
