@@ -14,6 +14,7 @@
 //! `Bytes` has the contents of a document whose references are discovered while it arrives. `CloseIdle` and `Abort` end
 //! connections, which a policy does not know one by one.
 
+mod backup;
 pub mod dhttp;
 pub mod http1;
 pub(crate) mod http2;

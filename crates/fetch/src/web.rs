@@ -5,7 +5,7 @@ use page::{Host, Kind, Object, OfferedProtocols, Page, Priority};
 use tls::session::SessionConfig;
 
 pub use tls::session::Handshake;
-use wire::Seed;
+use wire::{Duration, Seed};
 
 use crate::plan::Discovery;
 use crate::serving::ServerProtocols;
@@ -22,6 +22,8 @@ pub struct Browser {
     pub connections: usize,
     /// Whether a second connection is opened with the first of a visit.
     pub opens_second: bool,
+    /// Time after which another connection is opened beside the first to an origin, if that is not open.
+    pub backup_after: Duration,
     /// Maximum number of delayable requests in flight, of those whose server has no priorities.
     pub delayable: usize,
     /// Maximum number of those to one origin.
@@ -62,6 +64,7 @@ pub struct RequestClass {
 
 impl Browser {
     /// Chromium: net/socket/client_socket_pool_manager.cc (`g_max_sockets_per_group`, `g_max_sockets_per_pool`);
+    /// net/socket/client_socket_pool.cc (`ConnectRetryInterval`);
     /// chrome/browser/predictors/loading_predictor.cc (the second connection);
     /// services/network/resource_scheduler (`kMaxNumDelayableRequestsPerClient`, `kMaxNumDelayableRequestsPerHostPerClient`);
     /// third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc (the tight limit);
@@ -71,6 +74,7 @@ impl Browser {
         connections_per_origin: 6,
         connections: 256,
         opens_second: true,
+        backup_after: Duration::from_millis(250),
         delayable: 10,
         delayable_to_origin: 6,
         before_body: 2,
@@ -79,7 +83,8 @@ impl Browser {
         http2: Profile::CHROMIUM,
     };
 
-    /// Firefox: modules/libpref/init/all.js (`network.http.max-persistent-connections-per-server`, `network.http.max-connections`);
+    /// Firefox: modules/libpref/init/all.js (`network.http.max-persistent-connections-per-server`, `network.http.max-connections`,
+    /// `network.http.connection-retry-timeout`);
     /// netwerk/protocol/http/nsHttpConnectionMgr.cpp (`TryDispatchTransaction`): a request that is neither leader nor unblocked waits
     /// for every leader of its document, but not if a connection of HTTP/2 carries it. Leaders are style sheets and scripts of
     /// the head, unblocked are other scripts and data (`nsIClassOfService`; dom/script/ScriptLoader.cpp,
@@ -89,6 +94,7 @@ impl Browser {
         connections_per_origin: 6,
         connections: 900,
         opens_second: false,
+        backup_after: Duration::from_millis(250),
         delayable: usize::MAX,
         delayable_to_origin: usize::MAX,
         before_body: 0,

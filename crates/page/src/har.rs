@@ -29,6 +29,7 @@ mod entry;
 pub mod left_out;
 mod notes;
 mod origins;
+mod parser;
 mod phases;
 mod place;
 mod raw;

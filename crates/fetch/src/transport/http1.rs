@@ -14,6 +14,7 @@ use http1::message::{Method, PeerFault};
 use page::Priority;
 use wire::Time;
 
+use super::backup::Backups;
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
     ToTransport, Wire,
@@ -33,6 +34,7 @@ pub(crate) struct Http1 {
     /// Requests that wait for a connection: by priority, and in order within one.
     queue: VecDeque<RequestId>,
     connections: BTreeMap<ConnectionId, Connection>,
+    backups: Backups,
     pub(super) opened: u32,
     /// Origins where the last connection that ended before its responses broke without announcing it.
     cautious: BTreeSet<Endpoint>,
@@ -68,6 +70,7 @@ impl Http1 {
             requests: BTreeMap::new(),
             queue: VecDeque::new(),
             connections: BTreeMap::new(),
+            backups: Backups::new(),
             opened: 0,
             cautious: BTreeSet::new(),
             closes_idle: false,
@@ -152,6 +155,7 @@ impl Http1 {
             return;
         }
         self.expire(now);
+        self.open_backups(now);
         self.assign(now);
         if self.flush_policy() == Some(Flush::Idle) {
             self.connections.values_mut().for_each(Connection::flush);
@@ -175,7 +179,7 @@ impl Http1 {
             .values()
             .flat_map(|connection| [connection.deadline(linger), connection.flush_time()])
             .flatten();
-        times.min()
+        times.chain(self.backups.next()).min()
     }
 
     /// Whether no request and no connection is left.
@@ -272,15 +276,8 @@ impl Http1 {
 
     /// Handles a browser's connection that could not be opened: the first request that waits for it has one try less.
     fn note_unopened(&mut self, origin: Endpoint, failure: Failure) {
-        let is_other = |connection: &&Connection| connection.origin == origin && connection.is_opening();
-        let others = self.connections.values().filter(is_other).count();
-        let of_origin = |id: &RequestId| {
-            self.requests
-                .get(id)
-                .is_some_and(|pending| pending.is_scheduled && pending.request.origin == origin)
-        };
-        let waiting: Vec<RequestId> = self.queue.iter().copied().filter(of_origin).collect();
-        let Some(&first) = waiting.first().filter(|_| others < waiting.len()) else { return };
+        let waiting = self.waiting(origin);
+        let Some(&first) = waiting.first().filter(|_| self.opening(origin) < waiting.len()) else { return };
         if let Some(pending) = self.requests.get_mut(&first) {
             pending.tries = pending.tries.saturating_sub(1);
         }
@@ -366,9 +363,9 @@ impl Http1 {
             *is_scheduled = true;
             let waiting = waiting.entry(origin).or_default();
             let carrier = match self.config.browser {
-                Some(browser) => self.connection_of_browser(&browser, origin, &method, *waiting),
+                Some(browser) => self.connection_of_browser(now, &browser, (origin, &method), *waiting),
                 None if *waiting > 0 => None,
-                None => self.connection_for(origin, &method).or_else(|| self.open(origin)),
+                None => self.connection_for(origin, &method).or_else(|| self.open(now, origin)),
             };
             let Some(connection) = carrier.and_then(|carrier| self.connections.get_mut(&carrier)) else {
                 *waiting += 1;
@@ -390,9 +387,9 @@ impl Http1 {
     /// second with the first of a visit.
     fn connection_of_browser(
         &mut self,
+        now: Time,
         browser: &Browser,
-        origin: Endpoint,
-        method: &Method,
+        (origin, method): (Endpoint, &Method),
         waiting: usize,
     ) -> Option<ConnectionId> {
         let is_open = |connection: &Connection| !connection.is_opening();
@@ -400,13 +397,38 @@ impl Http1 {
         if ready.is_some() {
             return ready;
         }
-        let opening = |connection: &&Connection| connection.origin == origin && connection.is_opening();
-        let opening = self.connections.values().filter(opening).count();
+        let opening = self.opening(origin);
         let wanted = if self.opened == 0 && browser.opens_second { 2 } else { waiting + 1 };
         for _ in opening..wanted {
-            self.open(origin)?;
+            self.open(now, origin)?;
         }
         None
+    }
+
+    /// Number of connections to this origin that are being opened.
+    fn opening(&self, origin: Endpoint) -> usize {
+        let is_opening = |connection: &&Connection| connection.origin == origin && connection.is_opening();
+        self.connections.values().filter(is_opening).count()
+    }
+
+    /// Requests that wait for a connection to this origin.
+    fn waiting(&self, origin: Endpoint) -> Vec<RequestId> {
+        let waits = |pending: &PendingRequest| pending.is_scheduled && pending.request.origin == origin;
+        self.queue.iter().copied().filter(|id| self.requests.get(id).is_some_and(waits)).collect()
+    }
+
+    /// Opens another connection to each origin whose first one has taken too long, if a request waits for it.
+    fn open_backups(&mut self, now: Time) {
+        let Self { connections, backups, .. } = self;
+        let is_opening = |origin| {
+            connections.values().any(|connection| connection.origin == origin && connection.is_opening())
+        };
+        let due = backups.take_due(now, is_opening);
+        for origin in due {
+            if !self.waiting(origin).is_empty() {
+                self.open(now, origin);
+            }
+        }
     }
 
     fn flush_policy(&self) -> Option<Flush> {
@@ -431,7 +453,7 @@ impl Http1 {
 
     /// Opens a new connection, if the policy allows one more to this origin. One that only waits for its end does not
     /// count.
-    fn open(&mut self, origin: Endpoint) -> Option<ConnectionId> {
+    fn open(&mut self, now: Time, origin: Endpoint) -> Option<ConnectionId> {
         let is_open = |connection: &&Connection| connection.origin == origin && !connection.is_lingering();
         if self.connections.values().filter(is_open).count() >= self.config.connections {
             return None;
@@ -439,6 +461,9 @@ impl Http1 {
         let max = self.config.browser.map_or(usize::MAX, |browser| browser.connections);
         if self.connections.len() >= max && !self.close_unused() {
             return None;
+        }
+        if !self.connections.values().any(|connection| connection.origin == origin) {
+            self.backups.begin(now, origin, self.config.browser.map(|browser| browser.backup_after));
         }
         let id = ConnectionId(self.opened);
         self.opened += 1;

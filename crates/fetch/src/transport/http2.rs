@@ -18,6 +18,7 @@ use http2::endpoint::{CANCEL, REFUSED_STREAM};
 use page::Priority;
 use wire::Time;
 
+use super::backup::Backups;
 use super::http1::Http1;
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
@@ -25,7 +26,7 @@ use super::{
 };
 use crate::plan::Http1Config;
 use crate::report::{Break, Failure};
-use crate::web::WebConfig;
+use crate::web::{Browser, WebConfig};
 
 /// State of the transport.
 #[derive(Debug)]
@@ -39,6 +40,9 @@ pub(crate) struct Http2 {
     /// Requests that wait for a connection: by priority, and in order within one.
     queue: VecDeque<RequestId>,
     connections: BTreeMap<ConnectionId, Connection>,
+    backups: Backups,
+    /// The browser whose policy decides on connections, if any.
+    browser: Option<Browser>,
     /// Number of connections opened so far.
     pub(super) opened: u32,
     closes_idle: bool,
@@ -86,10 +90,12 @@ impl Http2 {
         Self {
             config,
             tries: http1.tries,
+            browser: http1.browser,
             http1: Http1::new(http1),
             requests: BTreeMap::new(),
             queue: VecDeque::new(),
             connections: BTreeMap::new(),
+            backups: Backups::new(),
             opened: 0,
             closes_idle: false,
             is_changed: false,
@@ -158,11 +164,7 @@ impl Http2 {
         }
         self.is_changed = true;
         match input {
-            FromWire::Connected(_) => {
-                if let Some(connection) = self.connections.get_mut(&id) {
-                    connection.is_open = true;
-                }
-            }
+            FromWire::Connected(_) => self.connected(id),
             FromWire::Received(_, bytes) => self.receive(id, bytes),
             FromWire::EndOfStream(_) => {
                 self.wire(Wire::Close(id, Ending::Fin));
@@ -180,8 +182,10 @@ impl Http2 {
 
     /// Assigns waiting requests, and sends what can be sent.
     pub(crate) fn settle(&mut self, now: Time) {
-        if std::mem::take(&mut self.is_changed) {
-            self.advance();
+        let is_due = self.backups.next().is_some_and(|due| due <= now);
+        if std::mem::take(&mut self.is_changed) || is_due {
+            self.open_backups(now);
+            self.advance(now);
         }
         // Both count connections together.
         self.http1.opened = self.opened;
@@ -189,8 +193,8 @@ impl Http2 {
         self.opened = self.http1.opened;
     }
 
-    fn advance(&mut self) {
-        self.assign();
+    fn advance(&mut self, now: Time) {
+        self.assign(now);
         let outcomes = &mut self.outcomes;
         for (id, connection) in &mut self.connections {
             while let Some(bytes) = connection.is_open.then(|| connection.endpoint.next_write()).flatten() {
@@ -209,7 +213,10 @@ impl Http2 {
     }
 
     pub(crate) fn poll(&self) -> Progress {
-        self.http1.poll()
+        match self.http1.poll() {
+            Progress::Timeout(http1) => Progress::Timeout(http1.into_iter().chain(self.backups.next()).min()),
+            Progress::Some => Progress::Some,
+        }
     }
 
     /// Whether no request and no connection is left.
@@ -227,13 +234,17 @@ impl Http2 {
     }
 
     /// Passes waiting requests to their connections, which are opened where there are none.
-    fn assign(&mut self) {
+    fn assign(&mut self, now: Time) {
+        // Of each server, the number of requests that found no connection.
+        let mut waiting: BTreeMap<Endpoint, usize> = BTreeMap::new();
         let mut place = 0;
         while let Some(id) = self.queue.get(place).copied() {
             let origin = self.requests.get(&id).map(|pending| pending.request.origin);
             let Some(origin) = origin.map(|origin| self.config.endpoint(origin)) else { break };
-            let carrier = self.connection_to(origin);
-            if !self.begin(carrier, id) {
+            let waiting = waiting.entry(origin).or_default();
+            let carrier = self.connection_to(now, origin, *waiting);
+            if !carrier.is_some_and(|carrier| self.begin(carrier, id)) {
+                *waiting += 1;
                 place += 1;
                 continue;
             }
@@ -258,12 +269,31 @@ impl Http2 {
         true
     }
 
-    /// The connection to this origin; a new one if there is none.
-    fn connection_to(&mut self, origin: Endpoint) -> ConnectionId {
+    /// The open connection to this origin, for a request that comes after so many waiting ones. Where none is open, a browser opens one
+    /// for each request that waits, and by some a second with the first of a visit: it does not know that the server speaks HTTP/2
+    /// (Chromium, net/http/http_stream_factory_job.cc). The first that is open carries all.
+    fn connection_to(&mut self, now: Time, origin: Endpoint, waiting: usize) -> Option<ConnectionId> {
         let is_usable = |connection: &Connection| connection.origin == origin && !connection.is_leaving;
-        if let Some((id, _)) = self.connections.iter().find(|(_, connection)| is_usable(connection)) {
-            return *id;
+        let usable = || self.connections.iter().filter(|(_, connection)| is_usable(connection));
+        if let Some((id, _)) = usable().find(|(_, connection)| connection.is_open) {
+            return Some(*id);
         }
+        let wanted = match self.browser {
+            None => 1,
+            Some(browser) if self.opened == 0 && browser.opens_second => 2,
+            Some(browser) => browser.connections_per_origin.min(waiting + 1),
+        };
+        let opening = usable().count();
+        if opening == 0 {
+            self.backups.begin(now, origin, self.browser.map(|browser| browser.backup_after));
+        }
+        for _ in opening..wanted {
+            self.open(origin);
+        }
+        None
+    }
+
+    fn open(&mut self, origin: Endpoint) {
         let id = ConnectionId(self.opened);
         self.opened += 1;
         let endpoint = http2::Endpoint::client(self.config.profile);
@@ -271,7 +301,31 @@ impl Http2 {
         self.connections
             .insert(id, Connection { origin, is_open: false, is_leaving: false, endpoint, exchanges });
         self.wire(Wire::Open(id, origin));
-        id
+    }
+
+    /// Opens another connection to each origin whose first one has taken too long.
+    fn open_backups(&mut self, now: Time) {
+        let max = self.browser.map_or(1, |browser| browser.connections_per_origin);
+        let Self { connections, backups, .. } = self;
+        let to = |origin| connections.values().filter(move |connection| connection.origin == origin);
+        let is_opening = |origin| to(origin).count() > 0 && to(origin).all(|connection| !connection.is_open);
+        let mut due = backups.take_due(now, is_opening);
+        due.retain(|origin| to(*origin).count() < max);
+        due.into_iter().for_each(|origin| self.open(origin));
+    }
+
+    /// Notes an open connection. Another one to its origin is not needed.
+    fn connected(&mut self, id: ConnectionId) {
+        let Some(origin) = self.connections.get(&id).map(|connection| connection.origin) else { return };
+        let is_other = |connection: &Connection| {
+            connection.origin == origin && connection.is_open && !connection.is_leaving
+        };
+        if self.connections.values().any(is_other) {
+            self.connections.remove(&id);
+            self.wire(Wire::Close(id, Ending::Fin));
+        } else if let Some(connection) = self.connections.get_mut(&id) {
+            connection.is_open = true;
+        }
     }
 
     /// Handles received bytes.
@@ -369,7 +423,8 @@ impl Http2 {
         for (_, exchange) in connection.exchanges {
             self.retry(exchange, false, failure);
         }
-        if connection.is_open {
+        let is_other = |other: &Connection| other.origin == connection.origin && !other.is_leaving;
+        if connection.is_open || self.connections.values().any(is_other) {
             return;
         }
         let waits =

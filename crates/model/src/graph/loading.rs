@@ -64,6 +64,8 @@ enum PoolKey {
 #[derive(Debug, Default)]
 struct Pool {
     connections: Vec<Connection>,
+    /// Number of connections over HTTP/2 that carry no request.
+    spare: usize,
     /// Requests that wait for one: by priority, then in the order in which they are known.
     queue: BTreeSet<(Reverse<Priority>, Duration, usize)>,
 }
@@ -247,11 +249,10 @@ impl<'a> Loading<'a> {
             let max = usize::from(max.max(1));
             let open = || pool.connections.iter().filter(|connection| !connection.is_closed(now, protocol));
             let opening = open().filter(|connection| connection.ready() > now).count();
-            // A second one is opened with the first.
-            let is_first =
-                object == 0 && protocol == Protocol::Http11Parallel && !self.scenario.page.is_plain();
-            let speculative = usize::from(is_first && self.scenario.browser().opens_second);
-            if open().count() >= max || opening >= pool.queue.len() + speculative {
+            let wanted =
+                pool.queue.len() + speculative(self.scenario, now, object, protocol, &pool.connections);
+            if open().count() >= max || opening >= wanted {
+                self.open_spare(now, key, protocol, wanted);
                 return;
             }
             let is_warm = self.scenario.client.connection == Start::Warm && pool.connections.is_empty();
@@ -261,8 +262,26 @@ impl<'a> Loading<'a> {
                 _ => Connection::open(now, path, self.start, (host, self.scenario.tls), is_warm),
             };
             self.events.push(Reverse((opened.ready(), Event::Usable(key))));
+            let late = now + self.scenario.browser().backup_after;
+            if !self.scenario.page.is_plain() && pool.connections.is_empty() && opened.ready() > late {
+                self.events.push(Reverse((late, Event::Usable(key))));
+            }
             pool.connections.push(opened);
             self.totals.connections += u64::from(!is_warm);
+        }
+    }
+
+    /// Opens the connections over HTTP/2 that a browser wants beside a first one that is not open yet. They carry no request, but their
+    /// handshakes take the link.
+    fn open_spare(&mut self, now: Duration, key: PoolKey, protocol: Protocol, wanted: usize) {
+        let is_browser = protocol == Protocol::Http2 && !self.scenario.page.is_plain();
+        let Some(pool) = self.pools.get_mut(&key).filter(|_| is_browser) else { return };
+        let Some(first) = pool.connections.first().filter(|first| first.ready() > now) else { return };
+        let wanted = wanted.min(self.scenario.browser().connections_per_origin);
+        while pool.spare + 1 < wanted {
+            pool.spare += 1;
+            self.down.carry(now + first.path.rtt * 2, self.path.rate.time_for(first.setup.sent));
+            self.totals.connections += 1;
         }
     }
 
@@ -374,4 +393,21 @@ fn on_the_wire(message: Bytes, protocol: Protocol, is_secured: bool, is_repeated
     let records = if is_secured { pieces * RECORD } else { 0 };
     let frames = if protocol == Protocol::Http2 { (pieces + 1) * FRAME } else { 0 };
     message + Bytes::new(records + frames)
+}
+
+/// Number of connections that a browser opens beyond one for each waiting request: with the first of a visit, and where the first to a
+/// host is not open after a while.
+fn speculative(
+    scenario: &Scenario,
+    now: Duration,
+    object: usize,
+    protocol: Protocol,
+    connections: &[Connection],
+) -> usize {
+    if scenario.page.is_plain() || !matches!(protocol, Protocol::Http11Parallel | Protocol::Http2) {
+        return 0;
+    }
+    let browser = scenario.browser();
+    let is_late = |first: &Connection| now >= first.opened + browser.backup_after && first.ready() > now;
+    usize::from(object == 0 && browser.opens_second) + usize::from(connections.first().is_some_and(is_late))
 }

@@ -3,7 +3,10 @@
 //! The first rule that applies decides; an edge always leads to an object that started before.
 //!
 //! 1. A redirect's target waits for the redirect, and a request for its preflight.
-//! 2. The initiator, where it is recorded: the document, or every script on the stack.
+//! 2. The initiator, where it is recorded: the document, or every script on the stack, and what such a script waits for
+//!    ([`Awaited`]). What began long after its place in a document was not found there by the preload scanner: the parser stood
+//!    there when a script made it. It waits for the script before that place; and, unless the place is that script's end, for the
+//!    script or data that ended last before the start.
 //! 3. The style sheet that the field `Referer` names.
 //! 4. The document that `Referer` names, or the page's, if it was arriving.
 //! 5. The document, script or data that ended last before the start; for images and fonts also style sheets. Other
@@ -19,6 +22,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use wire::{Bytes, Duration};
 
+use super::parser::{Awaited, without_fragment};
 use super::timeline::{Item, SLACK};
 use crate::{Dependency, Kind, Moment};
 
@@ -61,6 +65,9 @@ struct Discovery<'a> {
     arriving: BinaryHeap<Reverse<(Duration, usize)>>,
     /// The last line of each document at which an element is recorded.
     last_lines: BTreeMap<&'a str, u32>,
+    awaited_by: Awaited<'a>,
+    /// Shortest think time of an element of each document.
+    scanning: BTreeMap<usize, Duration>,
     /// Last ended document, script or data, and style sheet.
     ended: [Option<(Duration, usize)>; 2],
     evidence: Evidence,
@@ -68,7 +75,7 @@ struct Discovery<'a> {
 
 impl<'a> Discovery<'a> {
     fn new(items: &'a [Item]) -> Self {
-        let (by_url, awaited, arriving, evidence) = Default::default();
+        let (by_url, awaited, arriving, scanning, evidence) = Default::default();
         let mut last_lines: BTreeMap<&'a str, u32> = BTreeMap::new();
         for clues in items.iter().map(|item| &item.entry.clues) {
             if let (Some(place), Some(url)) = (clues.place, clues.initiators.first()) {
@@ -76,7 +83,8 @@ impl<'a> Discovery<'a> {
                 *last = place.line.max(*last);
             }
         }
-        Self { items, by_url, awaited, arriving, last_lines, ended: [None; 2], evidence }
+        let (awaited_by, ended) = (Awaited::new(items), [None; 2]);
+        Self { items, by_url, awaited, arriving, last_lines, awaited_by, scanning, ended, evidence }
     }
 
     /// Notes that an object has started.
@@ -115,11 +123,14 @@ impl<'a> Discovery<'a> {
         if let Some(edge) = self.element(index, start) {
             self.evidence.initiators += 1;
             self.evidence.elements += 1;
-            return vec![edge.dependency];
+            return self.after_parser(index, edge, start);
         }
-        let edges = self.initiators(index, start);
+        let mut edges = self.initiators(index, start);
         if !edges.is_empty() {
             self.evidence.initiators += 1;
+            for on in edges.iter().map(|edge| edge.dependency.on).collect::<Vec<_>>() {
+                self.add_awaited(&mut edges, on, start);
+            }
             return all_of(edges, start);
         }
         self.evidence.lost_initiators += usize::from(!item.entry.clues.initiators.is_empty());
@@ -171,6 +182,54 @@ impl<'a> Discovery<'a> {
         let plus = start.saturating_sub(moment);
         let edge = Edge { dependency: Dependency { on, at, plus }, moment };
         (moment <= start + SLACK && document.start.is_some()).then_some(edge)
+    }
+
+    /// Dependencies of an object at its place in a document: those bytes, and where it began later than the scanner requests others,
+    /// what the parser waited for.
+    fn after_parser(&mut self, index: usize, element: Edge, start: Duration) -> Vec<Dependency> {
+        let Dependency { on, plus, .. } = element.dependency;
+        let scanning = self.scanning.entry(on).or_insert(plus);
+        *scanning = plus.min(*scanning);
+        let mut edges = vec![element];
+        if start <= self.items[on].end() + *scanning + LONGEST_SCAN {
+            return all_of(edges, start);
+        }
+        let clues = &self.items[index].entry.clues;
+        let document = clues.initiators.first().map(|url| without_fragment(url)).unwrap_or_default();
+        let place = clues.place.filter(|_| self.items[index].kind != Kind::Document);
+        let script = place
+            .and_then(|place| Some((place, self.awaited_by.script_before(document, place, self.items)?)));
+        if let Some((_, (_, script))) = script {
+            self.add_ended(&mut edges, script, start);
+            self.add_awaited(&mut edges, script, start);
+        }
+        if !script.is_some_and(|(place, (script, _))| place.is_end_of(script))
+            && let Some((end, program)) = self.ended[0]
+            && end > element.moment
+        {
+            self.add_ended(&mut edges, program, start);
+        }
+        all_of(edges, start)
+    }
+
+    /// Adds what a script waited for before it ran, or rendering before it looked for what a style sheet names.
+    fn add_awaited(&self, edges: &mut Vec<Edge>, on: usize, start: Duration) {
+        let item = &self.items[on];
+        let awaited = match item.kind {
+            Kind::StyleSheet => self.awaited_by.before_rendering(item),
+            _ => self.awaited_by.before_script(on, item),
+        };
+        for (_, before) in awaited {
+            self.add_ended(edges, *before, start);
+        }
+    }
+
+    /// Adds an edge to an object that had ended.
+    fn add_ended(&self, edges: &mut Vec<Edge>, on: usize, start: Duration) {
+        let edge = self.edge(on, start).filter(|edge| edge.dependency.at == Moment::Ended);
+        if edges.iter().all(|edge| edge.dependency.on != on) {
+            edges.extend(edge);
+        }
     }
 
     fn initiators(&self, index: usize, start: Duration) -> Vec<Edge> {
@@ -227,6 +286,9 @@ impl<'a> Discovery<'a> {
     }
 }
 
+/// Time within which the preload scanner requests the elements of a part of a document, after the first of them.
+const LONGEST_SCAN: Duration = Duration::from_millis(20);
+
 /// A dependency, and the recorded time of its moment.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
@@ -254,10 +316,6 @@ const fn class(kind: Kind) -> Option<usize> {
         Kind::StyleSheet => Some(1),
         Kind::Font | Kind::Image | Kind::Media | Kind::Other => None,
     }
-}
-
-fn without_fragment(url: &str) -> &str {
-    url.split('#').next().unwrap_or_default()
 }
 
 /// The target of a redirect from `base`.
@@ -355,6 +413,60 @@ mod tests {
         // Without the text, this line is the last of all.
         assert_eq!(at(7, "parser", "https://h/a.css"), [delivered(1_000, 50)]);
         assert_eq!(at(7, "parser", "https://h/frame.html"), [edge(0, Moment::Ended, 50)]);
+    }
+
+    /// The document's style sheet and script, which arrive until 450 and 500 ms, at bytes 100 and 201 of 1,000; and what else is recorded.
+    fn beside_a_script(others: &[Recorded<'_>]) -> Vec<Vec<Dependency>> {
+        let [style_sheet, script] =
+            [("style", 100), ("script", 201)].map(|(kind, column)| element(kind, column));
+        let mut all = vec![
+            Recorded {
+                response: r#""content":{"size":1000,"mimeType":"text/html"},"#,
+                ..Recorded::at(0, DOCUMENT)
+            },
+            Recorded { more: &style_sheet, ..Recorded::at(250, STYLE_SHEET) },
+            Recorded { more: &script, ..Recorded::at(300, SCRIPT) },
+        ];
+        all.extend(others);
+        page(&all).objects.into_iter().skip(3).map(|object| object.after).collect()
+    }
+
+    /// Members of an entry that an element of the document has caused.
+    fn element(kind: &str, column: u32) -> String {
+        format!(
+            r#""_priority":"{}","_initiator":{{"type":"parser","url":"{DOCUMENT}","lineNumber":0,"columnNumber":{column}}},"#,
+            if kind == "style" { "VeryHigh" } else { "High" },
+        )
+    }
+
+    #[test]
+    fn what_a_script_makes_known_waits_also_for_the_style_sheets_before_it() {
+        let by_script = format!(r#""_initiator":{{"type":"script","url":"{SCRIPT}"}},"#);
+        let data = Recorded { more: &by_script, ..Recorded::at(520, "https://h/b.json") };
+        assert_eq!(beside_a_script(&[data]), [[edge(2, Moment::Ended, 20), edge(1, Moment::Ended, 0)]]);
+        let by_style_sheet = format!(r#""_initiator":{{"type":"parser","url":"{STYLE_SHEET}"}},"#);
+        let font = Recorded { more: &by_style_sheet, ..Recorded::at(520, "https://h/b.woff2") };
+        let found = [edge(1, Moment::Ended, 0), edge(2, Moment::Ended, 20)];
+        assert_eq!(beside_a_script(&[font]), [found], "nothing is rendered before");
+    }
+
+    #[test]
+    fn an_image_far_later_than_its_place_waits_for_what_the_parser_waited_for() {
+        let place = |bytes| edge(0, Moment::Delivered(Bytes::new(bytes)), 0);
+        let (scanned, at_end) = (element("image", 210), element("image", 1_000));
+        let image = |more, start| [Recorded { more, ..Recorded::at(start, "https://h/b.png") }];
+        let found = beside_a_script(&image(&scanned, 305));
+        assert_eq!(found, [[edge(0, Moment::Delivered(Bytes::new(210)), 184)]], "with the others");
+        let of_script = [place(210), edge(2, Moment::Ended, 20), edge(1, Moment::Ended, 0)];
+        assert_eq!(beside_a_script(&image(&scanned, 520)), [of_script], "where the script's element ends");
+        let others = Recorded {
+            more: &element("script", 500).replace("High", "Low"),
+            ..Recorded::at(301, "https://h/b.js")
+        };
+        let found = beside_a_script(&[[others].as_slice(), &image(&at_end, 540)].concat());
+        let last =
+            [place(1_000), edge(2, Moment::Ended, 0), edge(1, Moment::Ended, 0), edge(3, Moment::Ended, 39)];
+        assert_eq!(found[1], last, "the script that ended last");
     }
 
     #[test]

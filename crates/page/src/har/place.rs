@@ -7,7 +7,7 @@
 use super::raw::{Call, Scalar};
 
 /// Line and column of an element, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) line: u32,
     column: u32,
@@ -17,6 +17,13 @@ pub(super) struct Place {
 const MAX_LINES: usize = 100_000;
 
 impl Place {
+    /// Whether a script whose tag begins at `script` ends here: where the parser stands while it runs.
+    pub(super) fn is_end_of(self, script: Self) -> bool {
+        const END_TAG: usize = "</script>".len();
+        let length = self.column.checked_sub(script.column).and_then(|length| usize::try_from(length).ok());
+        self.line == script.line && length == Some(END_TAG)
+    }
+
     /// The place in Chromium's initiator, if an element is the cause.
     pub(super) fn of_call(call: &Call) -> Option<Self> {
         let number = |number: Option<f64>| number.filter(|number| (0.0..1e9).contains(number));

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU16;
 
-use page::{Dependency, Moment};
+use page::{Dependency, Host, Moment};
 use roundtrip_fetch::{
     Break, Browser, ConnectionId, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Release, Report,
-    Shape, Wire,
+    Shape, WebConfig, Wire,
 };
 use wire::{Bytes, Duration, Time};
 
@@ -39,11 +39,16 @@ fn graph(sizes: &[u64], after: &[&[Dependency]]) -> Plan {
 
 /// Steps of a browser now: connections opened, requests sent on them, objects that failed.
 fn steps(browser: &mut Fetcher) -> Vec<String> {
+    steps_at(browser, Time::ZERO)
+}
+
+fn steps_at(browser: &mut Fetcher, now: Time) -> Vec<String> {
     let mut steps = Vec::new();
     loop {
-        match browser.poll(Time::ZERO) {
+        match browser.poll(now) {
             Output::Wire(Wire::Open(id, _)) => steps.push(format!("open {}", id.0)),
             Output::Wire(Wire::Send(id, _)) => steps.push(format!("send {}", id.0)),
+            Output::Wire(Wire::Close(id, _)) => steps.push(format!("close {}", id.0)),
             Output::Report(Report { event: PageEvent::ObjectFailed { object, failure }, .. }) => {
                 steps.push(format!("{object} failed: {failure:?}"));
             }
@@ -72,6 +77,50 @@ fn a_browser_opens_two_connections_and_a_request_takes_the_first_that_is_free() 
     assert_eq!(steps(&mut browser), ["send 2"]);
     browser.handle(Time::ZERO, connected(1));
     assert_eq!(steps(&mut browser), [""; 0]);
+}
+
+/// A browser over HTTP/2 in the clear, with three objects that begin with the document on another host.
+fn over_http2() -> Fetcher {
+    let with_it: &[Dependency] = &[on(0, Moment::Begun, 0)];
+    let mut plan = Plan { shape: Shape::Http2, ..graph(&[5, 5, 5, 5], &[&[], with_it, with_it, with_it]) };
+    plan.origins.push("static".to_owned());
+    plan.objects[1..].iter_mut().for_each(|object| object.origin = 1);
+    let config = WebConfig::of(&[Host::new("h"), Host::new("static")], true, None);
+    Fetcher::web(Time::ZERO, plan, config).unwrap()
+}
+
+#[test]
+fn a_browser_opens_a_connection_for_each_request_to_a_host_that_may_not_speak_http2() {
+    let mut browser = over_http2();
+    assert_eq!(steps(&mut browser), ["open 0", "open 1"], "the document's, and a second");
+    let connected = |id| FromWire::Connected(ConnectionId(id));
+    browser.handle(Time::ZERO, connected(0));
+    assert_eq!(steps(&mut browser), ["send 0", "open 2", "open 3", "open 4"]);
+    browser.handle(Time::ZERO, connected(1));
+    assert_eq!(steps(&mut browser), ["close 1"], "the first carries all");
+    browser.handle(Time::ZERO, connected(3));
+    assert!(steps(&mut browser).iter().all(|step| step == "send 3"));
+    for id in [2, 4] {
+        browser.handle(Time::ZERO, connected(id));
+        assert_eq!(steps(&mut browser), [format!("close {id}")]);
+    }
+}
+
+#[test]
+fn a_browser_opens_another_connection_beside_a_first_that_takes_long() {
+    let at = |millis| Time::ZERO + Duration::from_millis(millis);
+    let (before, after) = (at(249), at(250));
+    let by_http1 = || Fetcher::http1(Time::ZERO, graph(&[5], &[&[]])).unwrap();
+    for mut browser in [by_http1(), over_http2()] {
+        assert_eq!(steps(&mut browser), ["open 0", "open 1"]);
+        assert_eq!(steps_at(&mut browser, before), [""; 0]);
+        assert_eq!(steps_at(&mut browser, after), ["open 2"]);
+        assert_eq!(steps_at(&mut browser, at(900)), [""; 0], "once");
+    }
+    let mut soon = by_http1();
+    assert_eq!(steps(&mut soon), ["open 0", "open 1"]);
+    soon.handle(before, FromWire::Connected(ConnectionId(1)));
+    assert_eq!(steps_at(&mut soon, after), ["send 1"], "no request waits");
 }
 
 #[test]

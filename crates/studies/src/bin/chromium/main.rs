@@ -7,9 +7,11 @@
 //!
 //! `all FILE.csv` runs everything and writes the file after each page; `pages FIRST LAST FILE.csv` runs some; `sample` runs one page,
 //! and fails if its last response differs by half; `predict FILE.csv` predicts the measured pages again, from
-//! their recordings, which are kept in the directory FILE; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
+//! their recordings, which are kept in the directory FILE; `discovery FIRST LAST DIR` compares what is read from recordings with what
+//! the pages were made with; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
 //! phase. The process has one thread, so that a non-root user may enter a user namespace first.
 
+mod discovery;
 mod pages;
 mod recordings;
 mod trace;
@@ -45,6 +47,9 @@ fn main() -> ExitCode {
         }
         ["sample"] => sample(),
         ["predict", file] => predict(file),
+        ["discovery", first, last, directory] => number(first).and_then(|first| {
+            number(last).and_then(|last| discovery::compare(first, last, Path::new(directory)))
+        }),
         ["trace", page, network, protocol] => {
             number(page).and_then(|page| trace::trace(page, network, protocol))
         }
@@ -59,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "predict FILE.csv`, `pages FIRST LAST FILE.csv`, `trace N NETWORK PROTOCOL";
+const USAGE: &str = "predict FILE.csv`, `pages FIRST LAST FILE.csv`, `discovery FIRST LAST DIR`, `trace N NETWORK PROTOCOL";
 const PAGES: u64 = 30;
 /// Visits of a page on a network: the median of three is not an outlier.
 const RUNS: u32 = 3;
