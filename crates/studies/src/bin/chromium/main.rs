@@ -64,7 +64,8 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "predict FILE.csv`, `pages FIRST LAST FILE.csv`, `discovery FIRST LAST DIR`, `trace N NETWORK PROTOCOL";
+const USAGE: &str =
+    "predict FILE.csv`, `pages FIRST LAST FILE.csv`, `discovery FIRST LAST DIR`, `trace N NETWORK PROTOCOL";
 const PAGES: u64 = 30;
 /// Visits of a page on a network: the median of three is not an outlier.
 const RUNS: u32 = 3;
