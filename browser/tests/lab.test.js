@@ -298,6 +298,8 @@ describe("comparison", () => {
   test("an invalid value gives the sentence of the command line", async () => {
     await page.goto(`${address}#compare?page=nowhere`);
     await page.locator("#compare .refused", { hasText: "page" }).waitFor();
+    await page.goto(`${address}#compare?page=microscape&client-codings=br`);
+    await page.locator("#compare .refused", { hasText: "coding" }).waitFor();
   });
 
   test("a switch shows the stall that it causes", async () => {

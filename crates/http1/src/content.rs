@@ -1,11 +1,13 @@
 //! Content codings: names, negotiation, compression and decompression of bodies (RFC 9110, section 8.4).
 //!
 //! Bytes flow in both directions. Only one layer of coding is supported. Everything is in Rust and without a clock, so it
-//! builds for `wasm32-unknown-unknown`; zstd's own library is better in part, but not available there.
+//! builds for `wasm32-unknown-unknown`; zstd's own library is better in part, but not available there. Brotli, whose tables
+//! are large, is left out there.
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | [`decode`] | streaming decoder, with limits against bombs |
+//! | `without_brotli` | what stands for it in WebAssembly |
 //! | `zstd` | zstd's frames, cut into blocks |
 //! | [`encode`] | a whole body, compressed |
 //! | [`negotiate`] | the codings a client accepts |
@@ -15,6 +17,8 @@ pub mod decode;
 pub mod encode;
 mod media;
 pub mod negotiate;
+#[cfg(target_family = "wasm")]
+mod without_brotli;
 mod zstd;
 
 use crate::message::Fields;

@@ -6,10 +6,13 @@
 use std::fmt;
 use std::io::{self, Write};
 
+#[cfg(not(target_family = "wasm"))]
 use brotli::DecompressorWriter;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::Coding;
+#[cfg(target_family = "wasm")]
+use super::without_brotli::DecompressorWriter;
 use super::zstd::{Corrupt, Zstd};
 use crate::message::Limits;
 

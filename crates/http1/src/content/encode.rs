@@ -5,12 +5,15 @@
 
 use std::io::Write;
 
+#[cfg(not(target_family = "wasm"))]
 use brotli::CompressorWriter;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::Coding;
+#[cfg(target_family = "wasm")]
+use super::without_brotli::CompressorWriter;
 
 /// Encodes the body, as small as the coding allows at acceptable cost. Deflate and gzip use level 9, as the W3C note did
 /// beforehand (`papers/w3c#compression`). Brotli uses 9 of 11 with a 4 MiB window; zstd has only one level in Rust.

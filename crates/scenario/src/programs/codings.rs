@@ -28,10 +28,9 @@ impl Codings {
     pub(super) fn read(text: &str) -> Result<Self, ValueError> {
         let mut codings = Self { listed: [None; 4] };
         for name in text.split('+').map(str::trim) {
-            let coding = Coding::named(name.as_bytes()).filter(|coding| *coding != Coding::Identity);
+            let coding = Coding::named(name.as_bytes()).filter(is_offered);
             let coding = coding.ok_or_else(|| {
-                let all = Coding::ALL.into_iter().filter(|coding| *coding != Coding::Identity);
-                UnknownName::new("coding", name, all.map(Coding::name))
+                UnknownName::new("coding", name, Coding::ALL.into_iter().filter(is_offered).map(Coding::name))
             })?;
             let is_new = codings.iter().all(|listed| listed != coding);
             if let Some(slot) = codings.listed.iter_mut().find(|slot| slot.is_none() && is_new) {
@@ -39,6 +38,15 @@ impl Codings {
             }
         }
         Ok(codings)
+    }
+}
+
+/// Whether a client may accept it: in WebAssembly, `http1` has no Brotli.
+const fn is_offered(coding: &Coding) -> bool {
+    match coding {
+        Coding::Identity => false,
+        Coding::Brotli => !cfg!(target_family = "wasm"),
+        Coding::Deflate | Coding::Gzip | Coding::Zstd => true,
     }
 }
 
