@@ -20,6 +20,11 @@
 
 pub mod pages;
 
+use std::collections::BTreeMap;
+
+use fetch::{PageEvent, Report};
+use wire::Time;
+
 /// Describes the arguments of a study, for an error: the forms it accepts besides `sample` and `all`.
 ///
 /// ```
@@ -37,4 +42,27 @@ pub fn quantile(values: &[f64], tenths: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len().saturating_sub(1) * tenths / 10).copied().unwrap_or(f64::NAN)
+}
+
+/// Times of an object's request, first byte and end since the page began, in milliseconds.
+pub type ObjectTimes = [f64; 3];
+
+/// Times of the objects of a page, by their index.
+pub fn object_times(reports: &[Report], began: Time) -> BTreeMap<usize, ObjectTimes> {
+    let mut times: BTreeMap<usize, ObjectTimes> = BTreeMap::new();
+    for report in reports {
+        let (object, index) = match report.event {
+            PageEvent::RequestSent { object, .. } => (object, 0),
+            PageEvent::HeadReceived { object, .. } => (object, 1),
+            PageEvent::ObjectComplete { object, .. } => (object, 2),
+            PageEvent::ObjectFound { .. }
+            | PageEvent::TooManyObjects { .. }
+            | PageEvent::FirstBytesReceived { .. }
+            | PageEvent::ObjectFailed { .. }
+            | PageEvent::Fault { .. }
+            | PageEvent::Finished { .. } => continue,
+        };
+        times.entry(object).or_insert([f64::NAN; 3])[index] = report.at.since(began).as_millis_f64();
+    }
+    times
 }

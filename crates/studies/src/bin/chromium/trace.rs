@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fetch::PageEvent;
 use page::Page;
-use roundtrip_studies::quantile;
+use roundtrip_studies::{ObjectTimes, object_times, quantile};
 use scenario::{Network, Protocol};
 use simulate::{Experiment, Hosts};
 
 use crate::recordings;
-
-/// Times of an object since the document was requested: its request, its first byte, its end; in milliseconds.
-type ObjectTimes = [f64; 3];
 
 /// Shows a page over a network by a protocol.
 pub(crate) fn trace(number: u64, network: &str, protocol: &str) -> Result<(), String> {
@@ -73,20 +69,5 @@ fn simulated(
     let scenario = crate::scenario(recorded, network, protocol, 1)?;
     let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
     let run = experiment.run(1, false).map_err(|error| error.to_string())?;
-    let mut times: BTreeMap<usize, ObjectTimes> = BTreeMap::new();
-    for report in &run.reports {
-        let (object, phase) = match report.event {
-            PageEvent::RequestSent { object, .. } => (object, 0),
-            PageEvent::HeadReceived { object, .. } => (object, 1),
-            PageEvent::ObjectComplete { object, .. } => (object, 2),
-            PageEvent::ObjectFound { .. }
-            | PageEvent::TooManyObjects { .. }
-            | PageEvent::FirstBytesReceived { .. }
-            | PageEvent::ObjectFailed { .. }
-            | PageEvent::Fault { .. }
-            | PageEvent::Finished { .. } => continue,
-        };
-        times.entry(object).or_insert([f64::NAN; 3])[phase] = report.at.since(run.began).as_millis_f64();
-    }
-    Ok(times)
+    Ok(object_times(&run.reports, run.began))
 }

@@ -7,17 +7,15 @@
 //! `all FILE.csv` runs everything; `sample` runs the first cases without loss, and fails if the packets of one differ by
 //! more than 15%; `trace N` shows one page object by object. The process has one thread, so that a non-root user may enter a user namespace first.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use fetch::{PageEvent, Report};
 use measure::{Options, measure};
 use roundtrip_studies::pages::{Distance, page};
-use roundtrip_studies::{quantile, usage};
+use roundtrip_studies::{ObjectTimes, object_times, quantile, usage};
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
 use simulate::{Experiment, Hosts};
+use wire::Probability;
 use wire::link::Loss;
-use wire::{Probability, Time};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -173,28 +171,6 @@ fn trace(number: &str) -> Result<(), String> {
         println!("{object:6} {host:4} {size:7} {}", cells.collect::<Vec<_>>().join(" "));
     }
     Ok(())
-}
-
-/// Times of an object's request, first byte and end since the page began, in milliseconds.
-type ObjectTimes = [f64; 3];
-
-fn object_times(reports: &[Report], began: Time) -> BTreeMap<usize, ObjectTimes> {
-    let mut times: BTreeMap<usize, ObjectTimes> = BTreeMap::new();
-    for report in reports {
-        let (object, index) = match report.event {
-            PageEvent::RequestSent { object, .. } => (object, 0),
-            PageEvent::HeadReceived { object, .. } => (object, 1),
-            PageEvent::ObjectComplete { object, .. } => (object, 2),
-            PageEvent::ObjectFound { .. }
-            | PageEvent::TooManyObjects { .. }
-            | PageEvent::FirstBytesReceived { .. }
-            | PageEvent::ObjectFailed { .. }
-            | PageEvent::Fault { .. }
-            | PageEvent::Finished { .. } => continue,
-        };
-        times.entry(object).or_insert([f64::NAN; 3])[index] = report.at.since(began).as_millis_f64();
-    }
-    times
 }
 
 impl EngineResult {
