@@ -37,41 +37,15 @@ use wire::{Bytes, Duration, Seed};
 use crate::driver::quic_server::QuicServer;
 use crate::driver::tls_server::{TimedResponse, TlsServer, TlsServerResult, TlsService};
 use crate::laboratory::{Laboratory, server_address};
-use crate::peers::chromium::recording::Recording;
+use crate::peers::chromium::recording::{BrowserRecord, Recording};
 use crate::peers::chromium::{self, Visit};
 use crate::peers::{ClientProgram, InstalledProgram, ServerProgram};
 use crate::profile::Profile;
 use crate::run::plan::{config, deadline, refuse_unsupported, require_own_client};
-use crate::run::{Outcome, Run, SETTLING_TIME, unsuited};
+use crate::run::{Outcome, Run, SETTLING_TIME};
 use crate::{Error, Peers, fidelity};
 use authority::Authority;
 use contents::{ServedPage, TooManyDependencies};
-
-/// A browser's record of a page. Times are from the start of the document's request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BrowserRecord {
-    /// Time of the event `load`.
-    pub load: Duration,
-    /// Time of the last end of a response, which may be after `load`.
-    pub last_end: Duration,
-    /// Times of each response, in the order of the requests.
-    pub objects: Vec<BrowserObject>,
-    /// The visit as a HAR.
-    pub har: serde_json::Value,
-}
-
-/// Times of a request and its response, from the start of the document's request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrowserObject {
-    /// Its URL.
-    pub url: String,
-    /// Moment at which the request was passed to a connection.
-    pub sent: Duration,
-    /// Moment at which the response's header section had arrived.
-    pub first_byte: Duration,
-    /// Moment of the last byte.
-    pub end: Duration,
-}
 
 /// Whether a scenario is a whole page for a browser with our server: TLS, HTTP/2 or a graph. Other visits of a browser are
 /// [`crate::run`]'s.
@@ -120,7 +94,7 @@ impl BrowserExperiment {
         profile.send_buffer = programs.send_buffer;
         let has_tls = |host: usize| page.hosts.get(host).is_some_and(|host| has_tls(host, *tls));
         let served = contents::serve(page, has_tls).map_err(|TooManyDependencies| {
-            unsuited("dependencies of these numbers", "give objects fewer of them")
+            Error::unsuited("dependencies of these numbers", "give objects fewer of them")
         })?;
         let (origins, fingerprint) = origins(page, *tls, *protocol)?;
         let mut remarks = vec![Remark::GraphDecides];
@@ -309,15 +283,15 @@ fn refuse(scenario: &Scenario) -> Result<(), Error> {
     let Scenario { page, protocol, tls, client, programs, .. } = scenario;
     if let Some(server) = programs.http3_server.filter(|server| server.0 != http3::Profile::QUINN) {
         let part = format!("{} as the server over HTTP/3 with chromium", server.0.name);
-        return Err(unsuited(&part, "use --http3-server quinn, which it is"));
+        return Err(Error::unsuited(&part, "use --http3-server quinn, which it is"));
     }
     match tls {
         Tls::V13Resumed | Tls::V13EarlyData => {
             let part = format!("TLS {} with chromium, whose profile is new", tls.name());
-            return Err(unsuited(&part, "use --tls 1.3 or 1.2"));
+            return Err(Error::unsuited(&part, "use --tls 1.3 or 1.2"));
         }
         Tls::None if *protocol == Protocol::Http2 => {
-            return Err(unsuited(
+            return Err(Error::unsuited(
                 "http2 without TLS with chromium",
                 "use --tls 1.3 or 1.2, or http11-parallel",
             ));
@@ -325,16 +299,19 @@ fn refuse(scenario: &Scenario) -> Result<(), Error> {
         Tls::None | Tls::V12 | Tls::V13 => {}
     }
     if client.connection == Connection::Warm {
-        return Err(unsuited("a connection that is open already with chromium", "use --connection cold"));
+        return Err(Error::unsuited(
+            "a connection that is open already with chromium",
+            "use --connection cold",
+        ));
     }
     if page.hosts.iter().any(|host| host.extra_rtt >= NEAR) {
         let remedy = "set extra-rtt to 0ms, as --host-rtt HOST=0ms does, or use --engine simulate";
-        return Err(unsuited("a host farther away than the network", remedy));
+        return Err(Error::unsuited("a host farther away than the network", remedy));
     }
     let methods = page.objects.iter().map(|object| object.method.name());
     if let Some(method) = methods.into_iter().find(|method| !["GET", "POST"].contains(method)) {
         let remedy = "leave it out, as --block does: a browser sends it itself where it is needed";
-        return Err(unsuited(&format!("a request by {method} with chromium"), remedy));
+        return Err(Error::unsuited(&format!("a request by {method} with chromium"), remedy));
     }
     let offers = |host: &&Host| match protocol {
         Protocol::Http2 => host.protocols.tls && host.protocols.http2,
@@ -343,7 +320,7 @@ fn refuse(scenario: &Scenario) -> Result<(), Error> {
     };
     if let Some(host) = page.hosts.iter().find(|host| !offers(host)) {
         let part = format!("{} with chromium: {} does not offer it", protocol.name(), host.name);
-        return Err(unsuited(&part, "use http11-parallel, or a page whose hosts offer it"));
+        return Err(Error::unsuited(&part, "use http11-parallel, or a page whose hosts offer it"));
     }
     Ok(())
 }
@@ -432,9 +409,10 @@ fn name_and_port(host: &Host, has_tls: bool) -> Result<(String, u16), Error> {
     };
     match port.filter(|_| is_name(name)) {
         Some(port) => Ok((name.to_owned(), port)),
-        None => {
-            Err(unsuited(&format!("a host called {:?} with chromium", host.name), "give it a name of DNS"))
-        }
+        None => Err(Error::unsuited(
+            &format!("a host called {:?} with chromium", host.name),
+            "give it a name of DNS",
+        )),
     }
 }
 

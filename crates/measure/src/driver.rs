@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`client`] | a fetcher on its connections and datagrams: fetches a page and measures its duration |
 //! | [`server`] | the listener and its connections: responds to each request after the scenario's processing time |
+//! | [`service`] | what it serves, on which origins |
 //! | [`dhttp_endpoint`] | its DHTTP part |
 //! | `http3_endpoint` | its HTTP/3 part |
 //! | `tls_server`, `quic_server` | servers for browsers, with TLS of real keys |
@@ -22,6 +23,7 @@ mod listeners;
 mod pending_requests;
 pub(crate) mod quic_server;
 pub mod server;
+pub mod service;
 pub(crate) mod tls_server;
 mod wait;
 

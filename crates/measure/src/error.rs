@@ -37,6 +37,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A part of a scenario that a real kernel, or a program on it, cannot do.
+    pub(crate) fn unsuited(part: &str, remedy: &str) -> Self {
+        Self::Unsuited { part: part.to_owned(), remedy: remedy.to_owned() }
+    }
+
     /// For `map_err`: the kernel's refusal of `doing`.
     pub(crate) fn kernel(doing: impl Into<String>) -> impl FnOnce(Errno) -> Self {
         let error = testbed::Error::kernel(doing);

@@ -21,12 +21,13 @@ use testbed::reactions::Reactions;
 use testbed::{End, PerEnd};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
-use crate::browser::BrowserRecord;
 use crate::driver::client::{ClientProtocols, DhttpClient, FetchedPage};
 use crate::driver::dhttp_endpoint::DhttpServer;
-use crate::driver::server::{ServedOrigin, Server, ServerResult, Service};
+use crate::driver::server::{Server, ServerResult};
+use crate::driver::service::{ServedOrigin, Service};
 use crate::fidelity::{StackPart, Unreproducible};
 use crate::laboratory::{Laboratory, server_address};
+use crate::peers::chromium::recording::BrowserRecord;
 use crate::peers::server::{RunningServer, ServerSettings};
 use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
@@ -124,7 +125,10 @@ impl Experiment {
         let web = serving::web(scenario)?;
         if web.is_some() && peers != Peers::default() {
             let part = format!("{} with TLS {} and other programs", protocol.name(), tls.name());
-            return Err(unsuited(&part, "use our own server and client, or http11-parallel with --tls none"));
+            return Err(Error::unsuited(
+                &part,
+                "use our own server and client, or http11-parallel with --tls none",
+            ));
         }
         let (server, client) = find_programs(scenario, peers)?;
         require_own_client(programs, peers.client)?;
@@ -142,7 +146,7 @@ impl Experiment {
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
         if peers.server != ServerProgram::Ours {
             if !serving.accepted.is_empty() {
-                return Err(unsuited(&format!("codings with {}", peers.server), "use our own server"));
+                return Err(Error::unsuited(&format!("codings with {}", peers.server), "use our own server"));
             }
             validate(&mut plan, peers.server, *visit, programs.client_validation)?;
         }
@@ -391,10 +395,10 @@ fn find_programs(
 ) -> Result<(Option<InstalledProgram>, Option<InstalledProgram>), Error> {
     let Peers { server, client } = peers;
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Dhttp {
-        return Err(unsuited(&format!("dhttp with {server}"), "use our own server"));
+        return Err(Error::unsuited(&format!("dhttp with {server}"), "use our own server"));
     }
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Http11PipelinedDeflate {
-        return Err(unsuited(
+        return Err(Error::unsuited(
             &format!("a deflated document with {server}"),
             "use http11-pipelined, or use our own server",
         ));
@@ -403,7 +407,7 @@ fn find_programs(
         && scenario.visit == Visit::Revalidate
         && !server.can_require_validation()
     {
-        return Err(unsuited(
+        return Err(Error::unsuited(
             &format!("a page that {client} has seen before with {server}, whose files it takes for fresh"),
             "use nginx, apache or our own server",
         ));
@@ -424,7 +428,7 @@ fn with_document(site: Site) -> Result<Site, Error> {
     let document = objects.first().and_then(|first| peers::client::document(first.len(), count));
     let document = document.ok_or_else(|| {
         let part = format!("a document too small to name {} objects with chromium", count.saturating_sub(1));
-        unsuited(&part, "give the page a larger document")
+        Error::unsuited(&part, "give the page a larger document")
     })?;
     if let Some(first) = objects.first_mut() {
         *first = document.into();
@@ -536,8 +540,4 @@ fn summarise(
         destroyed,
     };
     Ok((run, capture))
-}
-
-pub(crate) fn unsuited(part: &str, remedy: &str) -> Error {
-    Error::Unsuited { part: part.to_owned(), remedy: remedy.to_owned() }
 }

@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags};
 use wire::Time;
 
 use super::datagram_socket;
-use super::server::Service;
+use super::service::Service;
 use crate::Error;
 
 /// The socket, the state machine, and its work in progress.

@@ -7,59 +7,27 @@
 mod web;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use dhttp_proto::server::ConnectionId;
-use fetch::serving::{HeadSizes, HttpConnection, ResponseTraits, ServerProtocols};
+use fetch::serving::HttpConnection;
 use http1::message::{Method, RequestHead, WritePolicy};
-use http1::server::{
-    Input, Misuse, Output, RequestId, Response, ResponseBody, ServerConfig, ServerConnection,
-};
-use http1::site::Site;
+use http1::server::{Input, Misuse, Output, RequestId, ResponseBody, ServerConnection};
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
-use wire::{Duration, Time};
+use wire::Time;
 
-use super::dhttp_endpoint::{DhttpEndpoint, DhttpServer};
+use super::dhttp_endpoint::DhttpEndpoint;
 use super::http3_endpoint::Http3Endpoint;
 use super::listeners::Listeners;
 use super::pending_requests::Progress;
+use super::service::Service;
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
-use crate::profile::Profile;
 use crate::socket::Connection;
 use web::WebConnection;
-
-/// Settings of a server.
-#[derive(Debug)]
-pub struct Service {
-    /// The page's hosts, in order. The first speaks DHTTP, if any does.
-    pub origins: Vec<ServedOrigin>,
-    /// The site, which all of them serve.
-    pub site: Site,
-    /// Traits of responses, by the request's target.
-    pub traits: BTreeMap<String, ResponseTraits>,
-    /// Processing time, from the last byte of a request to the first of its response.
-    pub processing: Duration,
-    /// Treatment of connections.
-    pub config: ServerConfig,
-    /// Pinned socket settings.
-    pub profile: Profile,
-    /// DHTTP settings, if it speaks DHTTP.
-    pub dhttp: Option<DhttpServer>,
-}
-
-/// A host of the page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServedOrigin {
-    /// Listening address.
-    pub address: SocketAddr,
-    /// Protocols of its connections.
-    pub protocols: ServerProtocols,
-}
 
 /// Result of a server's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,22 +133,6 @@ impl ServedConnection {
             self.machine.finish(now, request)?;
         }
         Ok(())
-    }
-}
-
-impl Service {
-    /// The response to a request, with a header section of its size.
-    pub(super) fn respond(&self, request: &RequestHead, is_http2: bool) -> Response {
-        let mut response = self.site.respond(request);
-        let own = self.traits.get(&request.target).and_then(|traits| traits.head);
-        HeadSizes::default().pad(own, is_http2, request, &mut response);
-        response
-    }
-
-    /// Time from a request to the first byte of its response.
-    pub(super) fn processing(&self, target: Option<&str>) -> Duration {
-        let traits = target.and_then(|target| self.traits.get(target));
-        self.processing + traits.map_or(Duration::ZERO, |traits| traits.delay)
     }
 }
 

@@ -12,16 +12,15 @@ use scenario::programs::{ClientDefect, Validation};
 use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
 
-use super::unsuited;
 use crate::Error;
 use crate::peers::{ClientProgram, ServerProgram};
 
 /// Connection policy of a protocol.
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
-    let parallel =
-        NonZeroU16::new(client.parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
+    let parallel = NonZeroU16::new(client.parallel)
+        .ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
     if let Some((part, remedy)) = client.refused_parallel(protocol) {
-        return Err(unsuited(&part, remedy));
+        return Err(Error::unsuited(&part, remedy));
     }
     match protocol {
         Protocol::Http10 => Ok(Shape::Http10 { parallel }),
@@ -31,7 +30,9 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
             Ok(Shape::Http11Pipelined(pipelining))
         }
-        Protocol::Minimum => Err(unsuited("the minimum, which no protocol reaches", "use --engine model")),
+        Protocol::Minimum => {
+            Err(Error::unsuited("the minimum, which no protocol reaches", "use --engine model"))
+        }
         Protocol::Dhttp => Ok(Shape::Dhttp),
         Protocol::Http2 => Ok(Shape::Http2),
         Protocol::Http3 => Ok(Shape::Http3(Discovery::Known)),
@@ -39,7 +40,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         Protocol::Ttcp | Protocol::Ardp => {
             let part = format!("{} on a Linux kernel", protocol.name());
             let remedy = "use http10, http11, http11-parallel, http11-pipelined, http2, http3 or dhttp, or --engine simulate";
-            Err(unsuited(&part, remedy))
+            Err(Error::unsuited(&part, remedy))
         }
     }
 }
@@ -56,7 +57,7 @@ pub(super) fn plan(
     match connection {
         Connection::Cold => {}
         Connection::Warm => {
-            return Err(unsuited(
+            return Err(Error::unsuited(
                 "a connection that is open already",
                 "use --connection cold, or another engine",
             ));
@@ -64,7 +65,7 @@ pub(super) fn plan(
     }
     if page.hosts.iter().any(|host| host.extra_rtt > Duration::ZERO) {
         let remedy = "set extra-rtt to 0ms, as --host-rtt HOST=0ms does, or use --engine simulate";
-        return Err(unsuited("a host farther away than the network", remedy));
+        return Err(Error::unsuited("a host farther away than the network", remedy));
     }
     let (release, remark) = requests.release(shape);
     let plan = Plan {
@@ -137,12 +138,12 @@ pub(crate) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
         ("a retransmission timer that is set", rto_min.is_some() || rto_initial.is_some()),
     ];
     if let Some((part, _)) = simulated.iter().find(|(_, is_set)| *is_set) {
-        return Err(unsuited(part, "use --engine simulate, or leave it out"));
+        return Err(Error::unsuited(part, "use --engine simulate, or leave it out"));
     }
     let times = [client_setup, client_think, client_reading, client_file, server_setup, server_write];
     if times.iter().any(|time| time.is_some_and(|time| time > Duration::ZERO)) {
         let description = programs.described().unwrap_or_default();
-        return Err(unsuited(
+        return Err(Error::unsuited(
             &format!("a time that its programs are to take ({description})"),
             "use --processing, which it honours, or --engine simulate",
         ));
@@ -164,7 +165,7 @@ pub(crate) fn require_own_client(programs: &Programs, client: ClientProgram) -> 
     ];
     match settings.iter().find(|(_, is_set)| *is_set) {
         Some((setting, _)) if client != ClientProgram::Ours => {
-            Err(unsuited(&format!("{setting} set for {}", client.name()), "use --client ours"))
+            Err(Error::unsuited(&format!("{setting} set for {}", client.name()), "use --client ours"))
         }
         Some(_) | None => Ok(()),
     }
@@ -181,7 +182,7 @@ pub(super) fn validate(
         (Visit::First, _) | (Visit::Revalidate, Some(Validation::Heads)) => {}
         (Visit::Revalidate, Some(Validation::EntityTags)) => {
             let part = format!("entity tags of {server}, which are its own");
-            return Err(unsuited(&part, "use dates or heads, or use our own server"));
+            return Err(Error::unsuited(&part, "use dates or heads, or use our own server"));
         }
         (Visit::Revalidate, None | Some(Validation::Dates)) => {
             plan.objects.iter_mut().for_each(|object| object.validator = Some(ServerProgram::validator()));

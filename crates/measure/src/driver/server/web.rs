@@ -9,9 +9,9 @@ use http1::server::{Input, Output, RequestId};
 use nix::poll::{PollFd, PollFlags};
 use wire::Time;
 
-use super::Service;
 use crate::Error;
 use crate::driver::pending_requests::{PendingRequests, Progress};
+use crate::driver::service::Service;
 use crate::socket::Connection;
 
 /// One connection: its socket, its state machine, and the requests without a response.

@@ -5,7 +5,31 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use wire::{Duration, calendar};
 
-use crate::browser::BrowserObject;
+/// A browser's record of a page. Times are from the start of the document's request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrowserRecord {
+    /// Time of the event `load`.
+    pub load: Duration,
+    /// Time of the last end of a response, which may be after `load`.
+    pub last_end: Duration,
+    /// Times of each response, in the order of the requests.
+    pub objects: Vec<BrowserObject>,
+    /// The visit as a HAR.
+    pub har: Value,
+}
+
+/// Times of a request and its response, from the start of the document's request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrowserObject {
+    /// Its URL.
+    pub url: String,
+    /// Moment at which the request was passed to a connection.
+    pub sent: Duration,
+    /// Moment at which the response's header section had arrived.
+    pub first_byte: Duration,
+    /// Moment of the last byte.
+    pub end: Duration,
+}
 
 /// Requests of a page, and its events.
 #[derive(Clone, Debug, Default)]
