@@ -8,11 +8,13 @@
 //! | `catalogue` | networks by name, and the papers' thirteen |
 //! | `modern` | today's |
 //! | [`trace_file`] | recorded delivery opportunities in place of the rates |
+//! | [`path_key`] | keys of the settings of a path |
 //! | [`changes`] | a user's changes to a path: a custom network, or a named one with some values changed |
 
 mod catalogue;
 pub mod changes;
 mod modern;
+pub mod path_key;
 pub mod trace_file;
 
 use std::sync::Arc;

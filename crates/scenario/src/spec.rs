@@ -16,6 +16,7 @@ pub mod axes;
 pub mod defaults;
 pub mod grid;
 pub mod key;
+pub(crate) mod key_info;
 pub mod plan;
 
 use std::sync::Arc;

@@ -4,11 +4,12 @@
 //! Texts are parsed by `quantity`.
 
 use quantity::print::{self, NONE};
+use quantity::{ValueError, path};
 use wire::link::{Jitter, Loss, QueueDiscipline, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, modem};
 
+use super::path_key::{DirectionKey, PathDirection, PathKey};
 use super::{Direction, HEADERS, Network, NetworkError, Traces};
-use crate::spec::key::{DirectionKey, PathDirection, PathKey};
 
 /// Changes to a path; `None` leaves a value unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -277,6 +278,47 @@ impl Direction {
             (*duplication != other.duplication, DirectionKey::Duplication, print::probability(*duplication)),
         ];
         all.into_iter().filter(|(differs, _, _)| *differs).map(|(_, key, value)| (key, value)).collect()
+    }
+}
+
+impl Changes {
+    /// Sets a value of a path.
+    ///
+    /// # Errors
+    /// An invalid text for this key; nothing is changed then.
+    pub fn set(&mut self, key: PathKey, text: &str) -> Result<(), ValueError> {
+        match key {
+            PathKey::Rtt => self.rtt = Some(quantity::duration(text)?),
+            PathKey::Rate => self.rate = Some(quantity::rate(text)?),
+            PathKey::RateUp => self.rate_up = Some(quantity::rate(text)?),
+            PathKey::NetworkTrace => self.traces = Some(Traces::named(text)?),
+            PathKey::DelayUp => self.delay_up = Some(quantity::duration(text)?),
+            PathKey::Mss => self.mss = Some(quantity::mss(text)?),
+            PathKey::Mtu => self.mtu = Some(quantity::mtu(text)?),
+            PathKey::Modem => self.modem = Some(path::modem(text)?),
+            PathKey::Packets(PathDirection::Both, key) => self.both.set(key, text)?,
+            PathKey::Packets(PathDirection::Up, key) => self.up.set(key, text)?,
+            PathKey::Packets(PathDirection::Down, key) => self.down.set(key, text)?,
+        }
+        Ok(())
+    }
+}
+
+impl DirectionChanges {
+    /// Sets a value of a direction.
+    ///
+    /// # Errors
+    /// An invalid text for this key; nothing is changed then.
+    pub fn set(&mut self, key: DirectionKey, text: &str) -> Result<(), ValueError> {
+        match key {
+            DirectionKey::Queue => self.queue = Some(path::queue(text)?),
+            DirectionKey::QueueDiscipline => self.discipline = Some(path::queue_discipline(text)?),
+            DirectionKey::Loss => self.loss = Some(path::loss(text)?),
+            DirectionKey::Jitter => self.jitter = Some(path::jitter(text)?),
+            DirectionKey::Reordering => self.reordering = Some(path::reordering(text)?),
+            DirectionKey::Duplication => self.duplication = Some(quantity::probability(text)?),
+        }
+        Ok(())
     }
 }
 
