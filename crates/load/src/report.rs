@@ -16,6 +16,7 @@ mod bottlenecks;
 pub mod fit;
 pub mod junit;
 pub mod limit;
+mod named_run;
 pub mod page;
 pub mod result;
 pub mod view;

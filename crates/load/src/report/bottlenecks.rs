@@ -6,7 +6,7 @@ use render::plot::axes::Axes;
 use render::plot::svg::{Anchor, Svg};
 use render::report::lines::{Axis, LEFT, NAME, WIDTH, label};
 
-use super::page::{NamedRun, shown};
+use super::named_run::{NamedRun, shown};
 use crate::second::{Bottleneck, limit};
 
 /// Height of a strip, and distance from one to the next.

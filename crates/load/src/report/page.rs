@@ -12,19 +12,13 @@ use render::report::lines::{Axis, Chart, Series};
 use render::report::{self, html::escaped};
 use wire::{Duration, calendar};
 
+pub use super::named_run::NamedRun;
+use super::named_run::shown;
 use super::{bottlenecks, result};
 use crate::log::{Log, RunParameters};
 use crate::record::{Channel, Latencies, Record};
 use crate::second::Second;
 use crate::verdict::verdict;
-
-/// A run and its name on the page.
-pub struct NamedRun {
-    /// Short name: it labels the ends of lines.
-    pub name: String,
-    /// The run.
-    pub log: Log,
-}
 
 /// The page.
 pub fn page(runs: &[NamedRun]) -> String {
@@ -201,13 +195,6 @@ fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> Option<f64>
     let points = shown(record).iter().zip(0_u32..);
     let points = points.filter_map(|(second, at)| Some((f64::from(at) + 0.5, value(second)?)));
     Series { name: name.to_owned(), points: points.collect() }
-}
-
-/// The seconds, without those at the end that have neither requests due nor responses: the last begins with the plan's end.
-pub(super) fn shown(record: &Record) -> &[Second] {
-    let is_empty = |second: &Second| second.due + second.responses + second.failed == 0;
-    let last = record.seconds.iter().rposition(|second| !is_empty(second)).map_or(0, |last| last + 1);
-    &record.seconds[..last]
 }
 
 fn chart(title: &str, side: &str, runs: &[NamedRun], lines: Vec<Series>) -> String {
