@@ -12,9 +12,11 @@
 //! | [`guard`] | a test that fails on stalls |
 //!
 //! Sampling adapts: sockets with data in flight, or a hold in the last second, are *hot* and sampled each time. They
-//! are queried one by one, or the whole table is listed, whichever has cost less so far. Every 50 ms a scan without
-//! statistics finds others that have data in flight, so that recurring holds make a socket hot, and new sockets. All are
-//! listed with their statistics every 250 ms: the kernel's own counters lose nothing meanwhile.
+//! are queried one by one, or the whole table is listed, whichever has cost less so far. Every 50 ms the totals of the
+//! namespace show whether any segment was sent or received, and any connection opened. If so, a scan without statistics
+//! finds sockets that have data in flight, so that recurring holds make a socket hot, and new ones; or a few known ones are
+//! queried at less cost. All are listed with their statistics every 250 ms after a scan, and each second: the kernel's own
+//! counters lose nothing meanwhile.
 
 pub mod guard;
 pub mod history;
@@ -28,6 +30,7 @@ use diagnose::Side;
 use linux::Error;
 use linux::clock::Clock;
 use linux::sockets::{Sockets, State, TcpSocket};
+use linux::tcp_counters::{TcpCounters, TcpTotals};
 use report::watched::{Owner, Row, Rows};
 use wire::{Duration, Time};
 
@@ -52,6 +55,9 @@ pub enum Scope {
 pub struct Watch {
     scope: Scope,
     sockets: Sockets,
+    counters: TcpCounters,
+    /// Totals of the namespace at the last scan.
+    totals: Option<TcpTotals>,
     clock: Clock,
     entries: BTreeMap<u64, Entry>,
     listening: BTreeSet<u16>,
@@ -62,7 +68,10 @@ pub struct Watch {
     /// Addresses of sockets to be sampled each time.
     hot: Vec<(SocketAddr, SocketAddr)>,
     lists: u64,
+    /// When all are listed if a scan has shown segments since the last list, and in any case.
     list_due: Time,
+    list_overdue: Time,
+    was_scanned: bool,
     scan_due: Time,
     /// Sockets of other processes, if those of one are watched.
     others: BTreeSet<u64>,
@@ -107,8 +116,9 @@ struct Entry {
 const MAX_SOCKETS: usize = 1 << 17;
 /// Maximum time until a new socket is sampled, or one that has data to send.
 const BETWEEN_SCANS: Duration = Duration::from_millis(50);
-/// Maximum time until an idle socket is sampled.
+/// Maximum time until an idle socket is sampled if there were segments, and if there were none.
 const BETWEEN_LISTS: Duration = Duration::from_millis(250);
+const BETWEEN_ALL_LISTS: Duration = Duration::from_secs(1);
 /// Time after a hold within which the next one is expected.
 const RECURRING: Duration = Duration::from_secs(1);
 /// Time between scans, lists, and queries of busy sockets, as a multiple of their cost: together at most 3% of a CPU.
@@ -141,6 +151,8 @@ impl Watch {
         let mut watch = Self {
             scope,
             sockets: Sockets::open()?,
+            counters: TcpCounters::open(),
+            totals: None,
             clock: Clock::start(),
             entries: BTreeMap::new(),
             listening: BTreeSet::new(),
@@ -150,6 +162,8 @@ impl Watch {
             hot: Vec::new(),
             lists: 0,
             list_due: Time::ZERO,
+            list_overdue: Time::ZERO,
+            was_scanned: false,
             scan_due: Time::ZERO,
             others: BTreeSet::new(),
             list_cost: Duration::from_millis(1),
@@ -172,13 +186,43 @@ impl Watch {
     /// The kernel's error.
     pub fn sample(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let is_due = now >= self.list_due || self.query_cost * self.hot.len() as u64 > self.list_cost;
-        if is_due || (now >= self.scan_due && self.scan()?) {
+        let list_due = if self.was_scanned { self.list_due } else { self.list_overdue };
+        let is_due = now >= list_due || self.query_cost * self.hot.len() as u64 > self.list_cost;
+        if is_due || (now >= self.scan_due && self.look(now)?) {
             self.list()?;
         } else {
             self.query()?;
         }
         self.read_closed_sockets()
+    }
+
+    /// Returns the time until the next sample, which is not needed each time while no socket is hot or busy.
+    pub fn idle(&self) -> Duration {
+        let is_idle = self.hot.is_empty() && self.busy.is_empty() && !self.is_thorough;
+        if is_idle { self.scan_due.since(self.clock.now()) } else { Duration::ZERO }
+    }
+
+    /// Finds out what happened since the last scan: nothing, segments of few known sockets, which the next query samples, or
+    /// more, which a scan finds. Returns whether there are new sockets, which a list must add.
+    fn look(&mut self, now: Time) -> Result<bool, Error> {
+        let totals = self.counters.read();
+        let before = std::mem::replace(&mut self.totals, totals);
+        let Some((totals, before)) = totals.zip(before).filter(|_| !self.is_thorough) else {
+            return self.scan();
+        };
+        let is_quiet = totals == before;
+        let are_few = totals.opened == before.opened
+            && self.query_cost * self.entries.len() as u64 * 4 <= self.list_cost;
+        if !is_quiet && !are_few {
+            return self.scan();
+        }
+        if !is_quiet {
+            let ends = |entry: &Entry| (entry.history.last().local, entry.history.last().peer);
+            self.hot = self.entries.values().map(ends).collect();
+            self.busy.clear();
+        }
+        self.scan_due = now + BETWEEN_SCANS;
+        Ok(false)
     }
 
     /// Makes sockets with data in flight hot; returns whether there are new sockets, which a list must add.
@@ -202,6 +246,7 @@ impl Watch {
         })?;
         let now = self.clock.now();
         self.scan_due = now + self.pause(BETWEEN_SCANS, now.since(began), SCAN_BUDGET);
+        self.was_scanned = true;
         Ok(has_new && self.entries.len() < MAX_SOCKETS)
     }
 
@@ -261,6 +306,7 @@ impl Watch {
         let port = self.port();
         self.lists += 1;
         let is_first = self.lists == 1;
+        let mut has_unowned = false;
         let mut new = Vec::new();
         self.hot.clear();
         self.busy.clear();
@@ -285,7 +331,7 @@ impl Watch {
             }
             // A connection that is not accepted yet has no owner.
             None if socket.inode > 0 => drop(others.insert(socket.cookie)),
-            None => {}
+            None => has_unowned = true,
         })?;
         for (at, socket) in new {
             self.samples += 1;
@@ -302,6 +348,10 @@ impl Watch {
         let now = self.clock.now();
         self.list_cost = smoothed(self.list_cost, now.since(began));
         self.list_due = now + self.pause(BETWEEN_LISTS, self.list_cost, LIST_BUDGET);
+        self.list_overdue = self.list_due.max(now + BETWEEN_ALL_LISTS);
+        self.was_scanned = self.is_thorough;
+        // No segment shows that it is accepted.
+        self.totals = self.totals.filter(|_| !has_unowned);
         self.scan_due = now + self.pause(BETWEEN_SCANS, self.list_cost, SCAN_BUDGET / 3);
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! | [`namespace`], [`mounts`] | a private network namespace, held by a thread; mounts that only one thread sees |
 //! | [`tun`], [`card`] | network interfaces whose other end is a descriptor; offloads of a network device |
 //! | [`priority`] | a thread's real-time priority, within the kernel's budget |
-//! | [`sockets`] | the kernel's statistics of TCP sockets (sock_diag, TCP_INFO) |
+//! | [`sockets`], [`tcp_counters`] | the kernel's statistics of TCP sockets (sock_diag, TCP_INFO), and its totals of segments |
 //! | [`privilege`], [`error`] | rights of this process; errors and their remedies |
 //!
 //! It knows no topology and no emulated link: those are `testbed`'s.
@@ -33,6 +33,7 @@ pub mod netlink_message;
 pub mod priority;
 pub mod privilege;
 pub mod sockets;
+pub mod tcp_counters;
 pub mod tun;
 
 pub use error::Error;

@@ -56,7 +56,8 @@ impl Session {
         let mut is_first = true;
         loop {
             // A late sample is skipped: the next one is as good.
-            due = (due + self.interval).max(clock.now());
+            let idle = watch.idle().max(self.interval).min(report_due.since(clock.now()));
+            due = (due + idle).max(clock.now());
             let is_interrupted = signals.wait(due.since(clock.now()))?;
             let now = clock.now();
             let is_last = ending.is_over(now, &mut process, is_interrupted);

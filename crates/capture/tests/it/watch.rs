@@ -13,7 +13,9 @@ use linux::netlink::{Link, Netlink, Route};
 use linux::tun::Tun;
 use report::watched::Row;
 use roundtrip_capture::watch::guard::{assert_no_stalls, stalls_during};
+use roundtrip_capture::watch::{Scope, Watch};
 use socket2::SockRef;
+use wire::Duration;
 use wire::packet::{Flags, Packet, TcpBuilder};
 
 const HEADERS: usize = 60;
@@ -93,6 +95,34 @@ fn fixed_servers_have_no_stalls() {
         let (_, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
         assert_eq!(rows, []);
     }
+}
+
+#[test]
+fn holds_after_a_pause_are_found_although_idle_sockets_are_not_sampled_each_time() {
+    let server = serve(write_separately, |_| ());
+    let mut stream = TcpStream::connect(server).unwrap();
+    let mut watch = Watch::begin(Scope::Port(server.port())).unwrap();
+    let mut sample_for = |rounds: u32| {
+        let mut longest = Duration::ZERO;
+        for _ in 0..rounds {
+            watch.sample().unwrap();
+            longest = longest.max(watch.idle());
+            pause(10);
+        }
+        (longest, watch.rows())
+    };
+    let (idle, rows) = sample_for(10);
+    assert!(idle > Duration::from_millis(20) && rows.is_empty(), "{idle:?} {rows:#?}");
+    let client = thread::spawn(move || {
+        for _ in 0..REQUESTS {
+            stream.write_all(b"GET").unwrap();
+            stream.read_exact(&mut [0; HEADERS + BODY]).unwrap();
+        }
+        stream
+    });
+    let (_, rows) = sample_for(70);
+    assert_eq!(causes(&rows), [Cause::NagleDelayedAck], "{rows:#?}");
+    drop(client.join().unwrap());
 }
 
 #[test]
