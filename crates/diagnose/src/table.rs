@@ -284,8 +284,12 @@ impl Diagnosis {
             *flow = anew;
             segment.from = from.other();
         }
-        let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
+        flow.take_distances(&self.hosts);
+        let (was_ending, was_over, was_set_up) = (flow.is_ending(), flow.is_over(), flow.is_set_up());
         flow.segment(&segment, limits);
+        if flow.is_set_up() && !was_set_up {
+            flow.give_distances(&mut self.hosts);
+        }
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
         let refuted = flow.take_refuted_follower();
         let (server, frame, is_refused) = (flow.server, flow.started.frame, is_over && flow.is_refused());

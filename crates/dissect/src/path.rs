@@ -65,6 +65,8 @@ struct PathPart {
     /// The minimum time from an acknowledgement to the data that it allowed. Never less than the true round trip if the
     /// sender waited for it, hence the second choice.
     echoed: Shortest,
+    /// The round trip to this host in another connection, for one that was captured in the middle.
+    elsewhere: Shortest,
     /// The minimum time to an acknowledgement that no receiver delays: of two full segments or more. On a slow link it
     /// exceeds the overall minimum, which was for a segment without data.
     answered_at_once: Shortest,
@@ -109,6 +111,13 @@ impl Shortest {
     }
 }
 
+impl PathPart {
+    /// Returns the minimum time to an acknowledgement, or what another connection shows of it.
+    fn measured(&self) -> Option<Duration> {
+        self.answered.get().or(self.elsewhere.get())
+    }
+}
+
 impl Path {
     /// Records that `side` acknowledged a packet `after` it had passed.
     pub fn answered(&mut self, side: Side, after: Duration) {
@@ -129,6 +138,18 @@ impl Path {
             part.quick = part.quick.saturating_add(u16::from(after * 10 <= handshake));
             part.data.sample(after);
         }
+    }
+
+    /// Records the round trip to `side` in another connection between the same hosts. Its own acknowledgements take precedence.
+    pub fn measured_elsewhere(&mut self, side: Side, round_trip: Duration) {
+        let part = self.parts.of_mut(side);
+        part.elsewhere.sample(round_trip);
+        (part.smoothed, part.deviation) = (round_trip, round_trip / 2);
+    }
+
+    /// Returns whether neither its own acknowledgements nor another connection have shown the round trip to `side`.
+    pub fn lacks_distance(&self, side: Side) -> bool {
+        self.parts.of(side).measured().is_none()
     }
 
     /// Returns the possible error of the minimum time to `side`: a minimum of few samples exceeds the true one.
@@ -231,12 +252,12 @@ impl Path {
     /// been pauses, which show no distance.
     pub fn to(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
-        part.answered.get().or(part.echoed.get().filter(|_| part.times_echoed >= ENOUGH))
+        part.measured().or(part.echoed.get().filter(|_| part.times_echoed >= ENOUGH))
     }
 
     /// Returns the round trip between client and server.
     pub fn round_trip(&self) -> Option<Duration> {
-        Some(self.parts.client.answered.get()? + self.parts.server.answered.get()?)
+        Some(self.parts.client.measured()? + self.parts.server.measured()?)
     }
 
     /// Returns the round trip that packets took on average, if it was several times the minimum: they waited in a queue.
@@ -286,7 +307,7 @@ impl Path {
     pub fn vantage_point(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
         let untouched = |part: &PathPart| part.hop_limit.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
-        let (Some(to_client), Some(to_server)) = (client.answered.get(), server.answered.get()) else {
+        let (Some(to_client), Some(to_server)) = (client.measured(), server.measured()) else {
             return match (untouched(client), untouched(server)) {
                 (true, false) => VantagePoint::Client,
                 (false, true) => VantagePoint::Server,
@@ -329,6 +350,20 @@ mod tests {
         local.passed(Side::Client, 64);
         local.passed(Side::Server, 63);
         assert_eq!(local.vantage_point(), VantagePoint::Client);
+    }
+
+    #[test]
+    fn another_connection_shows_the_distance_until_its_own_acknowledgements_do() {
+        let mut path = Path::default();
+        path.answered(Side::Client, Duration::from_micros(60));
+        assert!(path.lacks_distance(Side::Server) && path.round_trip().is_none());
+        path.measured_elsewhere(Side::Server, Duration::from_millis(30));
+        assert!(!path.lacks_distance(Side::Server));
+        assert_eq!(path.round_trip(), Some(Duration::from_micros(30_060)));
+        assert_eq!(path.vantage_point(), VantagePoint::Client);
+        assert!(path.usual_timeout() > Duration::from_millis(230), "{path:?}");
+        path.answered(Side::Server, Duration::from_millis(40));
+        assert_eq!(path.round_trip(), Some(Duration::from_micros(40_060)));
     }
 
     #[test]

@@ -38,6 +38,23 @@ impl Flow {
         })
     }
 
+    /// Takes the distance of each host from connections with a handshake, if this one was captured in the middle and shows none.
+    pub(crate) fn take_distances(&mut self, hosts: &Hosts) {
+        if self.handshake.opened.is_none() && self.handshake.answered.is_none() {
+            hosts.complete(&mut self.path, self.client.ip(), self.server.ip());
+        }
+    }
+
+    /// Gives the distances that its handshake has shown to connections that lack one.
+    pub(crate) fn give_distances(&self, hosts: &mut Hosts) {
+        hosts.measured(&self.path, self.client.ip(), self.server.ip());
+    }
+
+    /// Returns whether its handshake is over.
+    pub(crate) const fn is_set_up(&self) -> bool {
+        self.handshake.is_done
+    }
+
     /// Returns it as a previous connection, if it has carried a single request, whose response is complete.
     pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
         let is_complete = self.conversation.is_idle() || self.has_closed_with_its_response();

@@ -204,3 +204,27 @@ fn small_mtu_that_delays_nothing_fails_no_build() {
     assert!(found.evidence.contains("too big for the path, and it went on; 10.9.9.9"), "{}", found.evidence);
     assert!(!report.is_worth_fixing(), "{report:#?}");
 }
+
+/// Captured at the client, in the middle of a download of which the capture never shows the client's requests.
+#[test]
+fn distance_of_a_connection_captured_in_the_middle_is_that_of_another_between_the_same_hosts() {
+    let other_client = "10.0.0.9:50000";
+    for (opens, expected) in [(Some(CLIENT), Some(31)), (Some(other_client), None), (None, None)] {
+        let mut capture = Capture::new();
+        let middle = ("10.0.0.1:45000", "10.0.0.2:443");
+        let send = |capture: &mut Capture, at: u64, number: u32| {
+            capture.tcp(at, (middle.1, middle.0), Flags::ACK, (7_000 + number * 1_000, 900), 1_000);
+            capture.tcp(at + 1, (middle.0, middle.1), Flags::ACK, (900, 8_000 + number * 1_000), 0);
+        };
+        send(&mut capture, 0, 0);
+        if let Some(client) = opens {
+            capture.tcp(10, (client, SERVER), Flags::SYN, (99, 0), 0);
+            capture.tcp(40, (SERVER, client), Flags::SYN | Flags::ACK, (499, 100), 0);
+            capture.tcp(41, (client, SERVER), Flags::ACK, (100, 500), 0);
+        }
+        send(&mut capture, 200, 1);
+        let reports = capture.end();
+        let download = reports.iter().find(|report| report.server.port() == 443).unwrap();
+        assert_eq!(download.round_trip, expected.map(Duration::from_millis), "{opens:?}");
+    }
+}
