@@ -444,7 +444,8 @@ impl Flow {
             self.conversation.ended(from, mark);
             self.take_exchanges();
             self.reference.of_mut(from).has_ended = true;
-            if self.is_over() || segment.length() == 0 {
+            let waits_half_closed = from == Side::Client && self.before == GapStart::Data(from);
+            if self.is_over() || (segment.length() == 0 && !waits_half_closed) {
                 self.before = GapStart::Ending;
             }
         }
@@ -576,6 +577,11 @@ impl Flow {
         }
         if let Some(until) = self.warmed_up(hosts) {
             self.findings.doubt_if(Cause::ServerThink, ledger::WARM_UP, |finding| finding.at < until);
+        }
+        if self.conversation.requests() == 0 {
+            let turns = &self.turns;
+            self.findings
+                .doubt_if(Cause::ServerThink, ledger::STREAMED, |wait| turns.is_of_stream(wait.lost));
         }
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, notes::NEARBY);

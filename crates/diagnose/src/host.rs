@@ -132,7 +132,7 @@ impl FlowReport {
 mod tests {
     use super::*;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     /// A message whose second half follows a pause that the packets do not explain.
     fn unexplained() -> FlowReport {
@@ -142,12 +142,10 @@ mod tests {
 
     #[test]
     fn first_handshake_of_a_virtual_machine_is_doubted_at_its_side() {
-        let lines = opened(
-            15.0,
-            "30 C client-hello\n45 S server-hello\n970 C records=53\n970.1 C records=300\n986 S records=900",
-        );
+        let lines =
+            "30 C client-hello\n45 S server-hello\n970 C records=53\n970.1 C records=300\n986 S records=900";
         let is_worth_fixing = |programs: [&str; 2]| {
-            let mut report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let mut report = at_client(lines);
             let programs = programs.map(|name| Some(name.to_owned()));
             report.host = Some(Box::new(HostFacts { programs, ..HostFacts::default() }));
             report.hear_first_use();

@@ -69,7 +69,7 @@ const fn client(change: &'static str) -> Fix {
     Fix { party: Party::ClientApplication, change }
 }
 
-const fn sender(change: &'static str) -> Fix {
+pub(crate) const fn sender(change: &'static str) -> Fix {
     Fix { party: Party::SendingApplication, change }
 }
 
@@ -100,7 +100,7 @@ const BATCH: Fix = client(
 const POOL: Fix =
     client("keep connections open and reuse them (a pool with at least as many as are needed at once)");
 const PGBOUNCER: Fix = server("or put a pooler near the server (PgBouncer, pgcat)");
-const ONE_WRITE: Fix =
+pub(crate) const ONE_WRITE: Fix =
     sender("write each message with one call (writev, a buffered writer flushed once), not piece by piece");
 const NODELAY: Fix = sender(
     "set TCP_NODELAY on the socket (most clients and servers of databases do, and have an option for it)",

@@ -220,7 +220,7 @@ pub struct Oddities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     /// A report with the waits of a server in milliseconds, and its last fix.
     fn last_fix(waits: &[u32]) -> String {
@@ -234,7 +234,7 @@ mod tests {
             );
             at += 40 + wait;
         }
-        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+        let report = at_client(&lines);
         let wait = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
         report.fixes_of(wait).pop().unwrap().1
     }

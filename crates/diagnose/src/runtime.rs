@@ -2,7 +2,8 @@
 //!
 //! Only the wording of advice depends on it. Go, Rust and C programs have names of their own: the general advice lists them.
 
-use crate::cause::{Fix, Party};
+use crate::cause::Fix;
+use crate::program::{ONE_WRITE, sender};
 
 /// A runtime or a server that is known by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Runtime {
             _ if is("php") => Self::Php,
             _ if is("ruby") || is("puma") || is("unicorn") => Self::Ruby,
             _ if is("perl") => Self::Perl,
-            _ if is("dotnet") => Self::DotNet,
+            _ if is("dotnet") || is("mono") => Self::DotNet,
             _ if is("nginx") => Self::Nginx,
             _ if is("haproxy") => Self::HaProxy,
             _ if is("socat") => Self::Socat,
@@ -68,12 +69,6 @@ impl Runtime {
     }
 }
 
-const fn sender(change: &'static str) -> Fix {
-    Fix { party: Party::SendingApplication, change }
-}
-
-const ONE_WRITE: Fix =
-    sender("write each message with one call (writev, a buffered writer flushed once), not piece by piece");
 const PYTHON: Fix = sender(
     "set TCP_NODELAY: sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1); in http.server and socketserver \
      StreamRequestHandler.disable_nagle_algorithm = True and wbufsize = -1",

@@ -93,8 +93,8 @@ struct ConnectionHabit {
 #[derive(Clone, Debug)]
 struct ClosedConnection {
     at: Time,
-    /// Set if it had carried a single request.
-    single: Option<PreviousConnection>,
+    /// Set if it had carried few requests.
+    previous: Option<PreviousConnection>,
 }
 
 /// Maximum number of connections followed concurrently. Unanswered ones are evicted first, then idle ones. If there are
@@ -367,7 +367,7 @@ impl Diagnosis {
     fn notice_habit(&mut self, flow: &mut Flow, now: Time) -> Option<Slot> {
         let habit = self.habits.get(&(flow.client.ip(), flow.server))?;
         let ended = habit.ended.as_ref().filter(|ended| now.since(ended.at) <= SOON);
-        if let Some(ClosedConnection { at, single: Some(previous) }) = ended {
+        if let Some(ClosedConnection { at, previous: Some(previous) }) = ended {
             // A client that opens immediately, as seen at the point of capture, had waited for that close.
             let is_at_once = now.since(*at) <= previous.closing * 3 / 2 + IMMEDIATE;
             let closing = if is_at_once { previous.closing } else { Duration::ZERO };
@@ -378,7 +378,7 @@ impl Diagnosis {
         let (client, server) = (flow.client.ip(), flow.server);
         let open = self.flows.at(slot).filter(|open| (open.client.ip(), open.server) == (client, server))?;
         let is_recent = !open.is_ending() && now.since(open.last_at) <= SOON;
-        let previous = open.as_previous(Duration::ZERO).filter(|_| is_recent)?;
+        let previous = open.as_previous(Duration::ZERO).filter(|open| is_recent && open.requests == 1)?;
         flow.follows(previous);
         Some(slot)
     }
@@ -386,7 +386,7 @@ impl Diagnosis {
     /// Records facts at the end of a connection for the next one.
     fn remember(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
-        let ended = ClosedConnection { at: now, single: flow.as_previous(flow.closing()) };
+        let ended = ClosedConnection { at: now, previous: flow.as_previous(flow.closing()) };
         let client = (flow.client.ip(), flow.server);
         self.change_habit(client, |habit| habit.ended = Some(ended));
     }

@@ -244,8 +244,10 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns what is known of the oldest request without a response, of this many bytes.
     pub fn pending_shape(&self, bytes: u64) -> RequestShape {
+        // Requests for one path are alike, whatever their query.
         let hash = |target: &str| {
-            target.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
+            let path = target.bytes().take_while(|byte| *byte != b'?');
+            path.fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
         };
         RequestShape { bytes, target: self.http1.first_target().map(hash) }
     }
@@ -268,6 +270,13 @@ impl<C: Clone> Exchanges<C> {
     /// Returns whether each request so far has a response, as far as is known.
     pub fn is_idle(&self) -> bool {
         self.unanswered().map_or(self.turn.pending().is_none(), |count| count == 0)
+    }
+
+    /// Returns whether the client's last message only ended the session (QUIT, DISCONNECT): it closed right after that, at `closed`.
+    pub fn has_said_goodbye(&self, closed: Time) -> bool {
+        const RIGHT_AFTER: wire::Duration = wire::Duration::from_millis(5);
+        let last = self.turn.pending().filter(|_| self.unanswered().is_none() && self.turn.count() > 1);
+        last.is_some_and(|last| closed.since(last.at) <= RIGHT_AFTER)
     }
 
     /// Returns the number of requests without complete responses; `None` if messages cannot be read.

@@ -12,6 +12,8 @@
 
 use wire::{Duration, Time};
 
+/// Number of pauses from which on a message is a stream.
+const REPEATEDLY: u16 = 3;
 /// First bytes of a message that are retained.
 const HEAD_BYTES: usize = 24;
 
@@ -34,10 +36,12 @@ pub struct Turns {
     prompt: u16,
     /// Number of waits after messages as short as an acknowledgement of what the server had sent.
     terse: u16,
-    /// Pauses in the server's last message: when the first began, and their number.
+    /// Wait for the beginning of the server's last message.
+    opening: Option<(Time, Duration)>,
+    /// Pauses in that message: when the first began, and their number.
     pauses: Option<(Time, u16)>,
-    /// Whether any message paused as often as a stream does.
-    is_streamed: bool,
+    /// The longest pause of messages that paused as often as a stream does.
+    streamed: Option<Duration>,
 }
 
 /// Waits of the same turn.
@@ -56,7 +60,7 @@ impl Turns {
         self.request = [0; HEAD_BYTES];
         self.request[..length].copy_from_slice(&payload[..length]);
         self.length = u8::try_from(length).unwrap_or_default();
-        self.pauses = None;
+        (self.pauses, self.opening) = (None, None);
     }
 
     /// Returns whether the server's `payload` responds to the client's last message, by its first bytes.
@@ -85,7 +89,9 @@ impl Turns {
         let Unproven { since, wait } = self.unproven.take()?;
         // Programs need little time, and a coincidence is unlikely within a small part of the wait.
         let bound = (wait / 4).clamp(Duration::from_millis(10), Duration::from_millis(50));
-        let is_ignored = reaction.is_none_or(|reaction| reaction > bound);
+        // What a stream ends with shows nothing about its beginning.
+        let is_stream = self.pauses.is_some_and(|(_, count)| count >= REPEATEDLY);
+        let is_ignored = is_stream || reaction.is_none_or(|reaction| reaction > bound);
         let count = if is_ignored { &mut self.ignored } else { &mut self.acted };
         *count = count.saturating_add(1);
         is_ignored.then_some(since)
@@ -110,7 +116,7 @@ impl Turns {
     /// go on by themselves.
     pub const fn are_convincing(&self) -> bool {
         const FEW: u16 = 2;
-        self.acted >= FEW && self.acted >= FEW * self.ignored && self.held == 0 && !self.is_streamed
+        self.acted >= FEW && self.acted >= FEW * self.ignored && self.held == 0 && self.streamed.is_none()
     }
 
     /// Records a wait so long that the server may have held the request until an event.
@@ -123,14 +129,29 @@ impl Turns {
         self.prompt = self.prompt.saturating_add(1);
     }
 
+    /// Records that the server began a message late, after a `wait` since then.
+    pub const fn begins(&mut self, since: Time, wait: Duration) {
+        self.opening = Some((since, wait));
+    }
+
     /// Records a pause of the server in the middle of a message. Returns when the first one began, if the message is a
-    /// stream, or paced: it pauses repeatedly.
-    pub fn pauses(&mut self, since: Time) -> Option<Time> {
-        const REPEATEDLY: u16 = 3;
-        let (first, count) = self.pauses.unwrap_or((since, 0));
+    /// stream, or paced: it pauses repeatedly. The wait for its beginning is one of them if it took about as long.
+    pub fn pauses(&mut self, since: Time, pause: Duration) -> Option<Time> {
+        let (first, count) = self.pauses.unwrap_or_else(|| {
+            let alike = self.opening.filter(|(_, wait)| *wait <= pause * 3 / 2);
+            (alike.map_or(since, |(opened, _)| opened), 0)
+        });
         self.pauses = Some((first, count.saturating_add(1)));
-        self.is_streamed |= count + 1 >= REPEATEDLY;
-        (count + 1 >= REPEATEDLY).then_some(first)
+        let is_stream = count + 1 >= REPEATEDLY;
+        if is_stream {
+            self.streamed = Some(self.streamed.map_or(pause, |longest| longest.max(pause)));
+        }
+        is_stream.then_some(first)
+    }
+
+    /// Returns whether a `wait` took about as long as the pauses of a stream on this connection.
+    pub fn is_of_stream(&self, wait: Duration) -> bool {
+        self.streamed.is_some_and(|pause| wait <= pause * 3 / 2)
     }
 }
 
@@ -290,6 +311,21 @@ mod tests {
     }
 
     #[test]
+    fn client_that_acts_on_the_end_of_a_stream_had_not_waited_for_its_beginning() {
+        let long = Duration::from_millis(400);
+        let acts = |pauses: usize| {
+            let mut turns = Turns::default();
+            turns.requests(b"run");
+            turns.waits(Time::ZERO, long);
+            for _ in 0..pauses {
+                turns.pauses(Time::ZERO + long, long);
+            }
+            turns.handle_client_step(Some(Duration::from_millis(1))).is_none()
+        };
+        assert_eq!([0, 1, 3].map(acts), [true, true, false]);
+    }
+
+    #[test]
     fn client_that_mostly_acts_independently_waited_for_nothing() {
         let [soon, late] = [20, 200].map(Duration::from_millis);
         let mut turns = Turns { prompt: 1, ..Turns::default() };
@@ -310,7 +346,7 @@ mod tests {
                 turns.requests(&[0; HEAD_BYTES]);
                 turns.waits(Time::from_nanos(turn), Duration::from_millis(400));
                 for _ in 0..pauses {
-                    turns.pauses(Time::from_nanos(turn));
+                    turns.pauses(Time::from_nanos(turn), Duration::ZERO);
                 }
                 turns.handle_client_step(Some(Duration::from_millis(1)));
             }
@@ -323,8 +359,16 @@ mod tests {
     fn message_that_pauses_three_times_is_a_stream() {
         let mut turns = Turns::default();
         let first = Time::ZERO + Duration::from_millis(5);
-        assert_eq!([first, first, first].map(|since| turns.pauses(since)), [None, None, Some(first)]);
+        let pause = Duration::from_millis(300);
+        assert_eq!([first, first, first].map(|since| turns.pauses(since, pause)), [None, None, Some(first)]);
         turns.requests(b"next");
-        assert_eq!(turns.pauses(first), None);
+        assert_eq!(turns.pauses(first, pause), None);
+        assert!(turns.is_of_stream(pause) && !turns.is_of_stream(pause * 2));
+        // Its first event took as long as the others; its first byte took longer.
+        for (wait, expected) in [(300, Time::ZERO), (900, first)] {
+            turns.requests(b"stream");
+            turns.begins(Time::ZERO, Duration::from_millis(wait));
+            assert_eq!([first, first, first].map(|since| turns.pauses(since, pause))[2], Some(expected));
+        }
     }
 }

@@ -32,13 +32,15 @@ pub struct Group<'a> {
 }
 
 /// Returns the causes worth fixing, and the others: failures that no time makes good first, then by the saving of a fix,
-/// then by the time lost.
+/// then by the time lost. The time of a server counts there only as far as its own connections do not show for what it waited.
 pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
     let mut groups: Vec<Group<'_>> =
         Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
+    let explained = explained(capture);
     groups.sort_by_key(|group| {
         let is_final = group.cause.is_failure() && group.saving.is_none();
-        Reverse((is_final, group.saving.unwrap_or_default(), group.lost))
+        let explained = if group.cause == Cause::ServerThink { explained } else { Duration::ZERO };
+        Reverse((is_final, group.saving.unwrap_or_default().saturating_sub(explained), group.lost))
     });
     groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
 }
@@ -75,6 +77,33 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         saving: savings.reduce(|sum, saving| sum + saving).map(|sum| sum.min(united)),
         wall_clock,
     })
+}
+
+/// Returns the time for which servers that are clients elsewhere waited there, for something else than another program.
+fn explained(capture: &Capture) -> Duration {
+    let span = |finding: &Finding| (finding.at, finding.at + finding.lost);
+    let of = |flow: &FlowReport, is_think: bool| -> Vec<(Time, Time)> {
+        let is_of_it = |finding: &&Finding| {
+            (finding.cause == Cause::ServerThink) == is_think && finding.cause.about().is_fault
+        };
+        flow.findings.iter().filter(is_of_it).map(span).collect()
+    };
+    let mut spans = Vec::new();
+    for front in &capture.flows {
+        let thinks = of(front, true);
+        if thinks.is_empty() {
+            continue;
+        }
+        let is_behind =
+            |flow: &&FlowReport| flow.client.ip() == front.server.ip() && flow.server != front.server;
+        let stalls: Vec<_> =
+            capture.flows.iter().filter(is_behind).flat_map(|flow| of(flow, false)).collect();
+        for (from, until) in thinks {
+            let common = stalls.iter().map(|(began, ended)| (from.max(*began), until.min(*ended)));
+            spans.extend(common.filter(|(began, ended)| began < ended));
+        }
+    }
+    united(spans)
 }
 
 /// Returns the time from the first packet of any connection to the last.

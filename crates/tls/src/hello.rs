@@ -26,8 +26,9 @@ pub struct ClientHello {
     pub shares: Vec<u16>,
     /// Groups that it supports.
     pub groups: Vec<u16>,
-    /// Whether it offers cipher suites with DSS certificates: of current libraries only Java's does by default.
-    pub offers_dss: bool,
+    /// Whether it offers cipher suites with DSS certificates and no encrypt-then-MAC (RFC 7366): of current libraries only Java's does
+    /// by default. OpenSSL's, which Node lets offer such suites, has both.
+    pub is_java: bool,
 }
 
 /// A server's choice.
@@ -61,6 +62,7 @@ const MAX_ENTRIES: usize = 64;
 const SERVER_NAME: u16 = 0;
 const SUPPORTED_GROUPS: u16 = 10;
 const ALPN: u16 = 16;
+const ENCRYPT_THEN_MAC: u16 = 22;
 const SESSION_TICKET: u16 = 35;
 const PRE_SHARED_KEY: u16 = 41;
 const EARLY_DATA: u16 = 42;
@@ -77,9 +79,9 @@ impl ClientHello {
         // TLS_DHE_DSS_WITH_AES_* with SHA-1, SHA-256 and GCM (RFC 5246, 5288).
         const DSS: [u16; 6] = [0x0032, 0x0038, 0x0040, 0x006a, 0x00a2, 0x00a3];
         let suites = cursor.vector16()?.as_chunks::<2>().0.iter();
-        let offers_dss = suites.map(|suite| u16::from_be_bytes(*suite)).any(|suite| DSS.contains(&suite));
+        let is_java = suites.map(|suite| u16::from_be_bytes(*suite)).any(|suite| DSS.contains(&suite));
         cursor.vector8()?;
-        let mut hello = Self { session, offers_dss, ..Self::default() };
+        let mut hello = Self { session, is_java, ..Self::default() };
         // Extensions are optional in TLS 1.2.
         let mut extensions = Cursor(cursor.vector16().unwrap_or_default());
         while let Some((kind, content)) = extension(&mut extensions) {
@@ -92,6 +94,7 @@ impl ClientHello {
         let mut cursor = Cursor(content);
         match kind {
             SERVER_NAME => self.server_name = server_name(content),
+            ENCRYPT_THEN_MAC => self.is_java = false,
             SUPPORTED_GROUPS => self.groups = numbers(cursor.vector16().unwrap_or_default()),
             ALPN => self.protocols = protocols(content),
             SESSION_TICKET => self.has_ticket = !content.is_empty(),
@@ -202,13 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn suites_with_dss_are_those_of_java() {
-        let offers = |suites: &str| {
+    fn suites_with_dss_are_those_of_java_without_encrypt_then_mac() {
+        let is_java = |suites: &str, extensions: &str| {
             let length = format!("{:04x}", suites.len() / 2);
-            let body = format!("0303{}00{length}{suites}0100", "07".repeat(32));
-            ClientHello::read(&bytes(&body)).map(|hello| hello.offers_dss)
+            let body = format!("0303{}00{length}{suites}0100{extensions}", "07".repeat(32));
+            ClientHello::read(&bytes(&body)).map(|hello| hello.is_java)
         };
-        assert_eq!((offers("1301c02b00a3"), offers("1301c02b009f")), (Some(true), Some(false)));
+        let openssl = "000400160000";
+        assert_eq!(
+            (is_java("1301c02b00a3", ""), is_java("1301c02b00a3", openssl)),
+            (Some(true), Some(false))
+        );
+        assert_eq!(is_java("1301c02b009f", ""), Some(false));
     }
 
     /// RFC 8448, section 3: the Client Hello of the simple handshake, without its header.

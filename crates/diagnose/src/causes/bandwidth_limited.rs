@@ -42,8 +42,7 @@ pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::at_client;
 
     #[test]
     fn continuous_data_is_bandwidth_limited() {
@@ -53,8 +52,7 @@ mod tests {
                 let at = 45 + 3 * number + if number >= 60 { pause_ms } else { 0 };
                 lines += &format!("{at} S send=1460\n{} C\n", at + 15);
             }
-            let lines = opened(15.0, &lines);
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let report = at_client(&lines);
             report.counts.iter().any(|count| count.cause == Cause::BandwidthLimited)
         };
         assert!(counted(0));

@@ -33,12 +33,10 @@ pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::at_client;
 
     fn is_said(lines: &str) -> bool {
-        let lines = opened(15.0, lines);
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let report = at_client(lines);
         report.counts.iter().any(|count| count.cause == Cause::CaptureLoss)
     }
 

@@ -1,9 +1,10 @@
 //! A new connection for each request: each costs a round trip, and a new initial window.
 //!
 //! **Rule**: a client opens a connection to a server soon after one with a single request, of whatever protocol, had closed,
-//! or while that one was closing, or while it was open and idle. **Evidence**: the previous connection. **Refuted by**: a
-//! previous connection with several requests (it closed for another reason, or is used again), or one that is still in use
-//! (concurrent connections are deliberate); another name of the server (TLS), or another target of a tunnel.
+//! or while that one was closing, or while it was open and idle; or after one with a few (those of a transaction), if that had
+//! followed another in the same way. **Evidence**: the previous connection. **Refuted by**: a previous connection that was the first
+//! with several requests (it closed for another reason), or is used again, or one that is still in use (concurrent connections are
+//! deliberate); another name of the server (TLS), or another target of a tunnel.
 //!
 //! **Saved** are the set-up with the handshake of TLS and of a session (PostgreSQL, Redis), the waits that the previous connection's open window would have spared, and the wait for
 //! its close, if the client opened this one immediately after that.
@@ -18,7 +19,7 @@ use crate::gap::Wait;
 use crate::text::counted;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    description: "The client opened a new connection though it had just had one to the same server for a single request.",
+    description: "The client opened a new connection though it had just had one to the same server for a single request, or a few.",
     fixes: &[
         Fix {
             party: Party::ClientApplication,
@@ -46,11 +47,12 @@ pub(crate) const SOON: Duration = Duration::from_secs(2);
 /// Maximum time after that close within which a client that waited for it opens the next connection.
 pub(crate) const IMMEDIATE: Duration = Duration::from_millis(20);
 
-/// A connection right before this one that carried a single request.
+/// A connection right before this one that carried few requests.
 #[derive(Clone, Debug)]
 pub(crate) struct PreviousConnection {
     /// Its first packet.
     pub(crate) packet: u64,
+    pub(crate) requests: u64,
     /// Size of the server's window at its end, in bytes.
     pub(crate) window: u64,
     /// Time for which the client waited for its close, although the response was complete.
@@ -59,6 +61,8 @@ pub(crate) struct PreviousConnection {
     pub(crate) authority: Option<String>,
     /// Whether it was left open.
     pub(crate) is_open: bool,
+    /// Whether it had followed another one in the same way.
+    pub(crate) is_habit: bool,
 }
 
 /// Returns the finding of a connection that was opened after `previous`.
@@ -69,7 +73,7 @@ pub(crate) fn finding(
     lost: Duration,
     saving: Duration,
 ) -> Finding {
-    let PreviousConnection { packet, is_open, .. } = previous;
+    let PreviousConnection { packet, requests, is_open, .. } = previous;
     let state = if *is_open { ", which was left open" } else { "" };
     let handshake = tls.map_or_else(String::new, |tls| {
         let kind = if tls.is_resumed { "resumed" } else { "full" };
@@ -79,9 +83,10 @@ pub(crate) fn finding(
         )
     });
     let evidence = format!(
-        "the client opened this connection (packet {}) right after one to the same server that had carried a single \
-         request (from packet {packet} on{state}){handshake}",
-        opened.frame
+        "the client opened this connection (packet {}) right after one to the same server that had carried {} (from packet \
+         {packet} on{state}){handshake}",
+        opened.frame,
+        if *requests == 1 { "a single request".to_owned() } else { counted(*requests, "request") }
     );
     let wait = Wait { from: opened, to: opened, side: Side::Client };
     let (saving, packets) = (Some(saving), vec![*packet, opened.frame]);
@@ -160,6 +165,16 @@ mod tests {
             [15],
             "left open"
         );
+    }
+
+    /// Each query in a transaction of its own, and QUIT.
+    #[test]
+    fn few_requests_on_each_of_several_connections_are_a_habit() {
+        let quit: [(bool, &[u8]); 1] = [(true, b"goodbye")];
+        let session = [&SESSION[..], &SECOND_QUERY, &SECOND_QUERY, &quit].concat();
+        let one = |number: u16| (40_000 + number, u64::from(number) * 80, &session[..], true);
+        assert_eq!(savings(&[one(0), one(1)]).len(), 0, "twice is no habit");
+        assert_eq!(savings(&[one(0), one(1), one(2), one(3)]), [15, 15]);
     }
 
     #[test]

@@ -32,13 +32,12 @@ pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
 mod tests {
     use crate::Cause;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     #[test]
     fn copies_are_a_note_and_nothing_else() {
         let counted = |lines: &str| {
-            let lines = opened(15.0, lines);
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let report = at_client(lines);
             assert!(!report.is_worth_fixing(), "{:?}", report.findings);
             report.counts.iter().any(|count| count.cause == Cause::DuplicateCapture)
         };

@@ -41,21 +41,16 @@ pub(crate) fn unknown(gap: &Gap) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::at_client;
 
     const REQUEST: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
     const RESPONSE: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
 
     #[test]
     fn requests_behind_a_slow_response_are_counted() {
-        let lines = opened(
-            15.0,
-            &format!(
-                "30 C {REQUEST}\n30.1 C {REQUEST}\n30.2 C {REQUEST}\n300 S {RESPONSE}\n300.1 S {RESPONSE}\n300.2 S {RESPONSE}"
-            ),
-        );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let report = at_client(&format!(
+            "30 C {REQUEST}\n30.1 C {REQUEST}\n30.2 C {REQUEST}\n300 S {RESPONSE}\n300.1 S {RESPONSE}\n300.2 S {RESPONSE}"
+        ));
         let behind = report.findings.iter().find(|finding| finding.cause == Cause::HeadOfLine).unwrap();
         assert!(behind.evidence.starts_with("2 more requests"), "{}", behind.evidence);
     }
@@ -63,8 +58,7 @@ mod tests {
     #[test]
     fn unreadable_messages_are_reported_as_unknown() {
         let of_server = |requests: &str| {
-            let lines = opened(15.0, &format!("{requests}\n300 S send=900"));
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let report = at_client(&format!("{requests}\n300 S send=900"));
             assert!(report.findings.iter().all(|finding| finding.cause != Cause::HeadOfLine));
             let think_time =
                 report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();

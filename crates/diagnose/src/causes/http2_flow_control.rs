@@ -34,8 +34,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The update shows where it is captured; the sender has it after the rest of the path.
     let known = updated.at + gap.path.to_sender.unwrap_or_default();
     let is_reaction = known + reaction >= gap.wait.to.at && updated.at < gap.wait.to.at;
-    // A wider window would still take the time that the link needs for as many bytes.
-    let segments = size / gap.mss.max(1);
+    // A wider window would still take the time that the link needs for as many bytes; near the receiver they have crossed it.
+    let has_crossed = gap.path.to_receiver.is_some_and(|to| to * 4 <= gap.path.round_trip);
+    let segments = if has_crossed { 0 } else { size / gap.mss.max(1) };
     let link = gap.path.segment.unwrap_or_default() * segments;
     let saving = Some(gap.duration().saturating_sub(link));
     let cause = Cause::Http2FlowControl;

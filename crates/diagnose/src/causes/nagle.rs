@@ -149,7 +149,7 @@ mod tests {
     use crate::Cause;
     use crate::finding::Confidence;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     #[test]
     fn acknowledgement_later_than_any_timer_leaves_doubt() {
@@ -160,8 +160,7 @@ mod tests {
                 90 + late,
                 105 + late
             );
-            let report =
-                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+            let report = at_client(&lines);
             let mut held = report.findings.iter().filter(|finding| finding.cause == Cause::NagleDelayedAck);
             held.next().map(|finding| finding.confidence)
         };

@@ -45,7 +45,7 @@ pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
 mod tests {
     use crate::Cause;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     fn is_said(one_way_ms: f64, lines: &str) -> bool {
         let lines = opened(one_way_ms, lines);
@@ -73,8 +73,7 @@ mod tests {
                     at + round_trip + 1
                 );
             }
-            let report =
-                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+            let report = at_client(&lines);
             let causes = [Cause::PathLatency, Cause::BottleneckQueue];
             report
                 .counts

@@ -84,7 +84,7 @@ fn full_backlog(facts: &StuckFacts<'_>) -> String {
 mod tests {
     use crate::Cause;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     const LADDER: &str =
         "30 C send=100\n45 S send=1460 lost\n300 S seq=0 send=1460 lost\n800 S seq=0 send=1460 lost
@@ -145,8 +145,7 @@ mod tests {
             )
         };
         let evidence = |lines: &str| {
-            let report =
-                Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(VantagePoint::Client);
+            let report = at_client(lines);
             let vanished = report.findings.into_iter().find(|finding| finding.cause == Cause::PeerVanished);
             vanished.unwrap().evidence
         };

@@ -149,7 +149,7 @@ fn sign_of_a_firewall(facts: &ResetFacts) -> String {
 mod tests {
     use crate::Cause;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     fn found(lines: &str, vantage_point: VantagePoint) -> Vec<Cause> {
         let lines = opened(15.0, lines);
@@ -270,13 +270,9 @@ mod tests {
         let preface =
             "30 C text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00";
         let evidence = |code: u32| {
-            let lines = opened(
-                15.0,
-                &format!(
-                    "{preface}\n30.1 C hex=0000020105000000018286\n90 S hex=000004030000000001{code:08x}\n105 C"
-                ),
-            );
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let report = at_client(&format!(
+                "{preface}\n30.1 C hex=0000020105000000018286\n90 S hex=000004030000000001{code:08x}\n105 C"
+            ));
             let found = report.findings.iter().find(|finding| finding.cause == Cause::ResetMidTransfer);
             found.map(|finding| finding.evidence.clone())
         };

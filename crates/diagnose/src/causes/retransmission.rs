@@ -405,7 +405,7 @@ mod tests {
     use crate::cause::Describe as _;
     use crate::finding::Confidence;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     #[test]
     fn retransmission_whose_original_had_arrived_lost_nothing() {
@@ -607,8 +607,7 @@ mod tests {
 
     #[test]
     fn a_packet_captured_twice_is_not_sent_twice() {
-        let lines = opened(15.0, "30 C send=100 twice\n46 S send=100 twice\n61 C twice");
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let report = at_client("30 C send=100 twice\n46 S send=100 twice\n61 C twice");
         assert!(!report.is_worth_fixing());
         assert_eq!(report.oddities.captured_twice, 3);
     }
@@ -692,8 +691,7 @@ mod tests {
             let lines = format!(
                 "30 C send=100\n45 S\n46 C\n60 S\n100 C send=90\n115 S\n116 S {first}\n346 S seq=0 send=500\n361 C"
             );
-            let lines = opened(15.0, &lines);
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let report = at_client(&lines);
             let causes = [Cause::ServerThink, Cause::RetransmissionTimeout];
             let faults = report.findings.into_iter().filter(|finding| causes.contains(&finding.cause));
             faults.map(|finding| (finding.cause, finding.confidence)).collect::<Vec<_>>()

@@ -53,13 +53,12 @@ pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
 mod tests {
     use crate::Cause;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     const HELLO: &str = "30 C hex=160301000501000001aa\n";
 
     fn found(lines: &str) -> Vec<(Cause, String)> {
-        let lines = opened(15.0, &format!("{HELLO}{lines}"));
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let report = at_client(&format!("{HELLO}{lines}"));
         let faults = report.findings.into_iter().filter(|finding| finding.cause == Cause::TlsAlert);
         faults.map(|finding| (finding.cause, finding.evidence)).collect()
     }

@@ -58,8 +58,7 @@ fn agreed(tls: &Tls) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::at_client;
 
     /// A Server Hello of this many segments, in flights of ten separated by a round trip.
     fn handshake(segments: usize) -> Vec<Cause> {
@@ -73,8 +72,7 @@ mod tests {
         }
         let end = 65.0 + 30.0 * (segments / 10) as f64;
         lines += &format!("{end} C hex=16030300020214\n{} C hex=170303000101\n", end + 0.1);
-        let lines = opened(15.0, &lines);
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let report = at_client(&lines);
         let of_tls = |cause: &Cause| matches!(cause, Cause::TlsHandshake | Cause::TlsCertificateFlight);
         report.findings.iter().map(|finding| finding.cause).filter(of_tls).collect()
     }

@@ -57,7 +57,7 @@ pub(crate) fn rule(tls: &Tls, round_trip: Duration) -> Option<Finding> {
 mod tests {
     use crate::Cause;
     use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
+    use crate::script::{Script, at_client, opened};
 
     #[test]
     fn retry_costs_a_round_trip_and_names_the_group() {
@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn accepted_share_needs_no_retry() {
-        let lines = opened(15.0, "30 C client-hello\n45 S server-hello\n60 C records=53");
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let report = at_client("30 C client-hello\n45 S server-hello\n60 C records=53");
         assert!(report.findings.iter().all(|finding| finding.cause != Cause::TlsHelloRetry));
     }
 }

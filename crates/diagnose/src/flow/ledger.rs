@@ -105,10 +105,25 @@ impl Flow {
         }
     }
 
+    /// Handles a pause of the server before a message, or in the middle of one: a stream, if that is repeated.
+    fn handle_pause(&mut self, gap: &Gap, since: wire::Time) {
+        let pause = gap.wait.to.at.since(since);
+        if !gap.continues() {
+            self.turns.begins(since, pause);
+        } else if pause >= causes::think::SERVER.min_duration
+            && let Some(first) = self.turns.pauses(since, pause)
+        {
+            self.findings.doubt_if(Cause::ServerThink, STREAMED, |finding| finding.at >= first);
+        }
+    }
+
     fn judge(&mut self, gap: &Gap) {
         let ruling = judge::judge(gap);
         let Some(ruling) = ruling else {
             self.spend_unknown(Doubt::of(gap), gap.duration());
+            if gap.wait.side == Side::Server && gap.duration() > gap.path.round_trip * 2 {
+                self.handle_pause(gap, gap.wait.from.at);
+            }
             if causes::send_buffer_limited::may_be(gap) {
                 self.record_stop(gap, None);
                 self.hold(gap, None);
@@ -175,11 +190,8 @@ impl Flow {
         }
         self.find(gap, cause, &ruling);
         let is_long = cause == Cause::ServerThink && spent >= cause.about().min_duration;
-        if is_long
-            && gap.continues()
-            && let Some(first) = self.turns.pauses(ruling.since)
-        {
-            self.findings.doubt_since(cause, first, STREAMED);
+        if is_long {
+            self.handle_pause(gap, ruling.since);
         }
         if is_long && causes::think::is_unproven(gap) {
             self.turns.waits(ruling.since, spent);
@@ -333,7 +345,8 @@ impl Flow {
         let requests = self.conversation.count();
         let is_shared = previous.authority == self.conversation.authority();
         // One that is left open may be a connection of a pool that grows.
-        let is_per_request = requests == 1 || (requests > 0 && !previous.is_open);
+        let is_closed = requests > 0 && !previous.is_open && (previous.requests == 1 || previous.is_habit);
+        let is_per_request = requests == 1 && previous.requests == 1 || is_closed;
         if !self.handshake.is_done || !is_per_request || !is_shared {
             return;
         }
@@ -408,7 +421,7 @@ pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possib
 pub(super) const WARM_UP: &str = "; later responses to such requests came at once: the program warmed up";
 /// A reason not to count the set-up of a connection twice.
 const SPARED: &str = "; a part of the set-up of a connection that was not needed";
-const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";
+pub(super) const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";
 
 /// Drops the unused capacity of a text.
 fn tight(mut text: String) -> String {

@@ -55,16 +55,20 @@ impl Flow {
         self.handshake.is_done
     }
 
-    /// Returns it as a previous connection, if it has carried a single request, whose response is complete.
+    /// Returns it as a previous connection, if it has carried few requests, whose responses are complete.
     pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
-        let is_complete = self.conversation.is_idle() || self.has_closed_with_its_response();
-        let is_single = self.conversation.count() == 1 && is_complete;
-        is_single.then(|| PreviousConnection {
+        const FEW: u64 = 16;
+        let has_left = self.is_ending() && self.conversation.has_said_goodbye(self.last_at);
+        let is_complete = self.conversation.is_idle() || self.has_closed_with_its_response() || has_left;
+        let requests = self.conversation.count() - u64::from(has_left);
+        ((1..=FEW).contains(&requests) && is_complete).then(|| PreviousConnection {
             packet: self.started.frame,
+            requests,
             window: self.window(),
             closing,
             authority: self.conversation.authority(),
             is_open: !self.is_ending(),
+            is_habit: self.follows.as_ref().is_some_and(|follows| !follows.is_open),
         })
     }
 
@@ -79,7 +83,7 @@ impl Flow {
     pub(super) fn is_first_of_java(&self, hosts: &Hosts) -> bool {
         let client = self.conversation.tls().and_then(|tls| tls.client.as_deref());
         let answered = self.handshake.answered.map(|answered| answered.at);
-        client.is_some_and(|hello| hello.offers_dss) && answered == hosts.first_accepted(self.server)
+        client.is_some_and(|hello| hello.is_java) && answered == hosts.first_accepted(self.server)
     }
 
     /// Returns whether the client closed after a record that has a session ticket's size: it had its response.

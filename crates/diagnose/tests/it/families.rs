@@ -11,7 +11,7 @@ use wire::Duration;
 use roundtrip_diagnose::report::{FlowReport, VantagePoint};
 use roundtrip_diagnose::{Cause, Severity};
 
-use crate::script::Script;
+use crate::script::{Script, at_client, opened};
 
 /// A conversation in the making: what each side sends, as a script.
 struct Dialogue {
@@ -399,4 +399,67 @@ fn units_of_one_are_singular_in_all_evidence() {
         }
     }
     assert!(texts > 500, "{texts}");
+}
+
+#[test]
+fn a_possible_push_fails_no_build() {
+    // FTP: the second reply is sent when the transfer on another connection has finished.
+    let ftp =
+        "30 C text=RETR f\\r\\n\n45 S text=150 here it comes\\r\\n\n60 C\n645 S text=226 done\\r\\n\n660 C";
+    let is_worth = |lines: &str| at_client(lines).is_worth_fixing();
+    assert!(!is_worth(ftp));
+    // After a heartbeat of the server, data a second after the client's own is no response to that.
+    let beat = |first: &str| {
+        format!(
+            "30 C send=90\n45 S send=90\n60 C\n{first}2060 C send=86\n2075 S\n3045 S send=39\n3060 C\n3062 C send=9"
+        )
+    };
+    assert_eq!((is_worth(&beat("2045 S send=39\n")), is_worth(&beat(""))), (false, true));
+}
+
+/// A call of gRPC whose server sends an event each 300 ms, headers with the first; and one whose first byte takes longer.
+#[test]
+fn first_event_of_a_stream_is_no_late_response() {
+    let is_worth = |first: u32| {
+        let preface =
+            "text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00";
+        let mut lines = format!(
+            "30 C {preface}\n45 S hex=000000040000000000\n60 C hex=000000040100000000\n61 C hex=00000101050000000182\n76 S\n"
+        );
+        for number in 0..6 {
+            let at = 76 + first + 300 * number;
+            let headers = if number == 0 { "00000101040000000188" } else { "" };
+            lines += &format!("{at} S hex={headers}000003000000000001aabbcc\n{} C\n", at + 15);
+        }
+        at_client(&lines).is_worth_fixing()
+    };
+    assert_eq!((is_worth(300), is_worth(900)), (false, true));
+}
+
+#[test]
+fn response_that_pauses_for_the_third_time_is_a_stream() {
+    let head = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 9000\\r\\n\\r\\n";
+    let is_worth = |pauses: u32| {
+        let mut lines = format!("30 C {GET}\n45 S {head}\n60 C\n");
+        (0..pauses).for_each(|n| lines += &format!("{0} S send=1000\n{1} C\n", 445 + 400 * n, 460 + 400 * n));
+        let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+        VANTAGE_POINTS.map(|vantage_point| script.diagnose(vantage_point).is_worth_fixing())
+    };
+    assert_eq!((is_worth(2), is_worth(3)), ([true; 3], [false; 3]));
+}
+
+#[test]
+fn first_response_of_a_connection_and_a_handshake_are_waited_for() {
+    let lines = "30 C send=90\n45 S\n645 S send=90\n660 C";
+    let hello = "text=\\x16\\x03\\x01\\x00\\x05\\x01\\x00\\x00\\x01\\x00";
+    let done = "text=\\x14\\x03\\x03\\x00\\x01\\x01";
+    let handshake = format!(
+        "30 C {hello}\n45 S {hello}\n60 C {done}\n75 S\n675 S {done}\n690 C\n3000 C fin\n3015 S fin\n3030 C"
+    );
+    for vantage_point in VANTAGE_POINTS {
+        for lines in [lines, &handshake] {
+            let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
+            assert!(script.diagnose(vantage_point).is_worth_fixing(), "{vantage_point:?}: {lines}");
+        }
+    }
 }

@@ -50,6 +50,11 @@ pub(crate) fn opened(one_way_ms: f64, lines: &str) -> String {
     format!("0 C syn\n{one_way_ms} S syn\n{round_trip} C\n{lines}")
 }
 
+/// Returns the diagnosis at the client of a connection on a path of 15 ms: the handshake, and `lines`.
+pub(crate) fn at_client(lines: &str) -> FlowReport {
+    Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(VantagePoint::Client)
+}
+
 struct ScriptLine {
     sent: f64,
     from: Side,
