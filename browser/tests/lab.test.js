@@ -351,6 +351,8 @@ describe("papers", () => {
       for (const [key, count] of counts) {
         const item = items().filter({ has: page.getByText(`${key}: `) });
         await item.locator("summary").click();
+        // What is folded is filled when it opens.
+        await item.locator("td b[class]").first().waitFor();
         assert.equal(await item.locator("td b[class]").count(), count, key);
       }
     });
