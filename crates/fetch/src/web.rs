@@ -16,7 +16,7 @@ use crate::transport::id::Endpoint;
 pub struct Browser {
     /// Its name.
     pub name: &'static str,
-    /// Maximum number of connections to an origin that does not offer HTTP/2.
+    /// Maximum number of connections to an origin; over HTTP/2, while none is open.
     pub connections_per_origin: usize,
     /// Maximum number of connections to all origins.
     pub connections: usize,

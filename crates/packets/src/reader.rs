@@ -190,7 +190,7 @@ pub enum Unreadable {
     Io(#[from] io::Error),
 }
 
-/// Where a capture that ends within a packet is cut, and what remains of it.
+/// Place at which a capture that ends within a packet is cut, and the part that can be used.
 fn cut_at(frame: u64) -> String {
     match frame {
         1 => "its first packet: copy or capture it again".to_owned(),
@@ -198,7 +198,7 @@ fn cut_at(frame: u64) -> String {
     }
 }
 
-/// What remains of a capture that is damaged at a packet.
+/// Part of a capture that can be used if it is damaged at a packet.
 const fn damaged_from(frame: u64) -> &'static str {
     match frame {
         1 => "from there on, nothing of it can be used, copy or capture it again",

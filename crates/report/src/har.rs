@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_without_exchanges_has_no_entries() {
+    fn a_capture_of_failures_has_as_many_entries_as_exchanges() {
         let archive: Value = serde_json::from_str(&text(&[stored("timeouts")])).unwrap();
         let count = stored("timeouts").flows.iter().map(|flow| flow.exchanges.len()).sum::<usize>();
         assert_eq!(archive["log"]["entries"].as_array().unwrap().len(), count);

@@ -71,7 +71,7 @@ fn section(reproduced: &ReproducedTable, terminal: Terminal) -> String {
 }
 
 impl ReproducedTable {
-    /// What a cell has.
+    /// Contents of a cell, in words.
     pub(crate) const fn sides(&self) -> &'static str {
         match self.entry.ours {
             Computation::Cells(_) | Computation::Claims => "what is published, then ours",

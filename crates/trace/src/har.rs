@@ -43,7 +43,7 @@ pub struct Exchange {
     pub method: Cow<'static, str>,
     /// URL of the object.
     pub url: String,
-    /// `HTTP/1.0` or `HTTP/1.1`.
+    /// Version as in `HTTP/1.1`; `unknown` where it is not.
     pub version: &'static str,
     /// Size of the request with its headers, where it is known.
     pub request: Option<Bytes>,

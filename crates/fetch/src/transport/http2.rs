@@ -1,4 +1,5 @@
-//! HTTP/2 over connections of the client's own: one for each group of origins that share an address and a certificate.
+//! HTTP/2 over connections of the client's own: one for each group of origins that share an address and a certificate. While none is
+//! open, a browser opens more, and closes them when it has one.
 //!
 //! Origins that do not offer HTTP/2 are left to HTTP/1.1 over several connections. Requests that no server has processed are
 //! retried.

@@ -122,8 +122,10 @@ impl<'a> Discovery<'a> {
         }
         if let Some(edge) = self.element(index, start) {
             self.evidence.initiators += 1;
-            self.evidence.elements += 1;
-            return self.after_parser(index, edge, start);
+            let dependencies = self.after_parser(index, edge, start);
+            // One that waits for more was not found there.
+            self.evidence.elements += usize::from(dependencies.len() == 1);
+            return dependencies;
         }
         let mut edges = self.initiators(index, start);
         if !edges.is_empty() {

@@ -1,5 +1,5 @@
-//! What the parser of a document waits for: it stops at a script until that and the style sheets before it have arrived (the HTML
-//! standard, "prepare the script element").
+//! Waits of a document's parser: it stops at a script until that and the style sheets before it have arrived (the HTML standard,
+//! "prepare the script element").
 //!
 //! On a fast network it waits for little, and that does not show in the times; on a slower one, what a script makes known comes after
 //! the slowest style sheet before the script.
@@ -26,7 +26,7 @@ impl<'a> Awaited<'a> {
         awaited
     }
 
-    /// What a script waits for before it runs: those before it in its document, if the parser waits for it.
+    /// Scripts and style sheets that a script waits for before it runs: those before it in its document, if the parser waits for it.
     pub(super) fn before_script(&self, index: usize, item: &'a Item) -> &[(Place, usize)] {
         let Some((place, document)) = position(item) else { return &[] };
         let places = self.0.get(document).map_or(&[][..], Vec::as_slice);
@@ -36,7 +36,7 @@ impl<'a> Awaited<'a> {
         }
     }
 
-    /// What rendering waits for before anything that a style sheet of a document names is requested: all of them.
+    /// Scripts and style sheets that rendering waits for, before anything that a style sheet of the document names is requested: all.
     pub(super) fn before_rendering(&self, style_sheet: &Item) -> &[(Place, usize)] {
         let document = style_sheet.entry.clues.initiators.first().map(|url| without_fragment(url));
         document.and_then(|document| self.0.get(document)).map_or(&[], Vec::as_slice)
