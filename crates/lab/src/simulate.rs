@@ -3,6 +3,7 @@
 //! Read in this order: [`probes`] writes the state of a run's connections, [`sequence`] plots its packets, [`visit`] is the
 //! run as a visit of an HTTP archive. All take the first run, when it happens: it is simulated once.
 
+pub mod panels;
 pub mod probes;
 pub mod sequence;
 pub mod visit;

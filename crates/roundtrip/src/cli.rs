@@ -233,19 +233,19 @@ pub struct Simulate {
     pub runs: Vec<String>,
     /// Plot packets in time, the first run of each scenario in a panel: FILE.svg, FILE.png, or for one scenario
     /// FILE.xpl (xplot)
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub plot: Option<PathBuf>,
     /// Draw what each object of the first run waited for, and the critical path: FILE.svg for one scenario, FILE.html for all
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub waterfall: Option<PathBuf>,
     /// Write the state of connections at every change in each scenario's first run: windows, round trip, timers
-    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub probe: Option<PathBuf>,
     /// Write each scenario's first run as a HAR file, for browsers' network tools
-    #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub har: Option<PathBuf>,
     /// Write the packets of each scenario's first run, for Wireshark and `roundtrip diagnose`
-    #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub pcap: Option<PathBuf>,
     /// Capture point of --pcap; Wireshark reports both ends' packets in one file as retransmissions
     #[arg(long, value_name = "END", default_value = "client", requires = "pcap")]
@@ -287,13 +287,15 @@ pub struct Measure {
     #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
     pub client: String,
     /// Write the first run of each scenario as a HAR file, for browsers' network tools
-    #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub har: Option<PathBuf>,
     /// Write the packets of both ends of the first run; several scenarios get a section each
-    #[arg(long, value_name = "FILE.pcapng")]
-    pub pcap: Option<std::path::PathBuf>,
+    #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
+    pub pcap: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub into: IntoFlags,
     #[command(flatten)]
     pub advanced: AdvancedFlags,
 }
@@ -310,10 +312,12 @@ pub struct Compare {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub runs: Vec<String>,
     /// Draw what each object of the first simulated run waited for, and the critical path: FILE.svg for one scenario, FILE.html for all
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub waterfall: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub into: IntoFlags,
     #[command(flatten)]
     pub grid: GridFlags,
     #[command(flatten)]
@@ -469,7 +473,7 @@ pub enum PageFormat {
 #[derive(Debug, Args)]
 pub struct Lab {
     /// Address and port of the page; port 0 for any free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8470")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8470")]
     pub listen: SocketAddr,
     /// Only print the address, and open no browser
     #[arg(long)]

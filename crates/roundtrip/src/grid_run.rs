@@ -1,6 +1,7 @@
 //! Rows of a grid by one engine: printed, appended to a file, or streamed if they are too many for memory.
 
 use std::io::Write;
+use std::path::Path;
 
 use lab::setting::{self, Setting};
 use lab::table::Layout;
@@ -44,19 +45,16 @@ impl GridRun<'_> {
         let threads = threads(flags)?;
         let settings = setting::settings(&grid);
         if let Some(path) = &into.into {
-            let mut file = RowFile::open(path, &grid, engine, &settings)?;
+            let mut file = RowFile::open(path, &grid, &[engine], &settings)?;
             let (present, all) = (file.present, grid.len());
             let line = |number| row::csv_line(&row(&grid, &grid.scenario(number)), &settings);
-            let mut progress = RowProgress::new(all - present);
+            let mut progress = RowProgress::new(all - present, true);
             sweep::run(present..all, threads, line, |_, lines| -> Result<(), Failure> {
                 progress.add(lines.len());
                 lines.into_iter().try_for_each(|line| file.append(&line))?;
                 Ok(file.flush()?)
             })?;
-            return crate::output::to_stdout(&format!(
-                "{}: {all} rows, {present} of which it had\n",
-                shown(path)
-            ));
+            return report(path, all, present);
         }
         if grid.len() > MAX_SCENARIOS {
             return stream(&grid, &settings, threads, output, flags, &row);
@@ -71,6 +69,34 @@ impl GridRun<'_> {
         results.write_stalls(flags.stalls.as_deref())?;
         results.show(output)
     }
+}
+
+/// Appends the rows of the scenarios that a file lacks, by each engine, `batch` scenarios at a time. The first error ends it.
+pub fn append(
+    path: &Path,
+    grid: Grid,
+    engines: &[Engine],
+    batch: usize,
+    mut rows: impl FnMut(&Plan) -> Result<Vec<Outcome>, Failure>,
+) -> Result<(), Failure> {
+    let settings = setting::settings(&grid);
+    let mut file = RowFile::open(path, &grid, engines, &settings)?;
+    let (present, all) = (file.present, grid.len());
+    let mut progress = RowProgress::new((all - present) * engines.len(), batch > 1);
+    let mut plan = Plan { scenarios: Vec::new(), engines: engines.to_vec(), grid };
+    for first in (present..all).step_by(batch) {
+        plan.scenarios = (first..all.min(first + batch)).map(|number| plan.grid.scenario(number)).collect();
+        let rows = rows(&plan)?;
+        progress.add(rows.len());
+        rows.iter().try_for_each(|outcome| file.append(&row::csv_line(outcome, &settings)))?;
+        file.flush()?;
+    }
+    report(path, all * engines.len(), present * engines.len())
+}
+
+/// Prints what a file has now.
+fn report(path: &Path, all: usize, present: usize) -> Result<(), Failure> {
+    crate::output::to_stdout(&format!("{}: {all} rows, {present} of which it had\n", shown(path)))
 }
 
 /// Number of threads: the given one, or that of the CPUs.
@@ -89,7 +115,7 @@ pub fn all(
     row: impl Fn(&Scenario) -> Outcome + Sync,
 ) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::with_capacity(scenarios.len());
-    let mut progress = RowProgress::new(scenarios.len());
+    let mut progress = RowProgress::new(scenarios.len(), true);
     let sink = |_, results: Vec<Outcome>| -> Result<(), Failure> {
         progress.add(results.len());
         outcomes.extend(results);
@@ -123,7 +149,7 @@ fn stream(
     write_stalls(&|| row::stalls_heading(settings))?;
     crate::output::to_stdout(&row::csv_heading(settings))?;
     let outcome = |number| row(grid, &grid.scenario(number));
-    let mut progress = RowProgress::new(grid.len());
+    let mut progress = RowProgress::new(grid.len(), true);
     sweep::run(0..grid.len(), threads, outcome, |first, outcomes| {
         progress.add(outcomes.len());
         for (number, outcome) in (first + 1..).zip(&outcomes) {

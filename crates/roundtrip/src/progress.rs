@@ -78,6 +78,7 @@ pub struct RowProgress {
     done: usize,
     started: Instant,
     bar: Option<ProgressBar>,
+    has_bar: bool,
 }
 
 /// Time after which a run's duration can be estimated.
@@ -86,10 +87,10 @@ const ESTIMATE_AFTER: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(60);
 
 impl RowProgress {
-    /// Progress of so many rows.
+    /// Progress of so many rows; without a bar of its own where each row has one.
     #[expect(clippy::disallowed_methods, reason = "progress shows how long the rest will take")]
-    pub fn new(all: usize) -> Self {
-        Self { all, done: 0, started: Instant::now(), bar: None }
+    pub fn new(all: usize, has_bar: bool) -> Self {
+        Self { all, done: 0, started: Instant::now(), bar: None, has_bar }
     }
 
     /// Counts rows.
@@ -102,8 +103,8 @@ impl RowProgress {
                 eprintln!("roundtrip: {} rows, in about {:#}", self.all, HumanDuration(expected));
             }
             let style = ProgressStyle::with_template("{bar:20} {pos} of {len} rows, {eta} left");
-            self.bar =
-                Some(ProgressBar::new(self.all as u64).with_style(style.expect("the template is fixed")));
+            let bar = if self.has_bar { ProgressBar::new(self.all as u64) } else { ProgressBar::hidden() };
+            self.bar = Some(bar.with_style(style.expect("the template is fixed")));
         }
         if let Some(bar) = &self.bar {
             bar.set_position(self.done as u64);

@@ -10,21 +10,22 @@ use quantity::names::shown;
 use scenario::Engine;
 use scenario::spec::Grid;
 
-/// File of rows, open behind its last complete row.
+/// File of rows, open behind its last scenario that has all of its rows.
 #[derive(Debug)]
 pub struct RowFile {
     path: PathBuf,
     out: BufWriter<File>,
-    /// Number of rows that it had.
+    /// Number of scenarios whose rows it had.
     pub present: usize,
 }
 
 impl RowFile {
-    /// Opens or creates the file of this grid's rows by this engine. An incomplete last row is removed.
+    /// Opens or creates the file of this grid's rows: for each scenario one by each engine, at least one. Rows of an incomplete
+    /// last scenario are removed.
     ///
     /// # Errors
     /// A file that cannot be written, or that has other rows.
-    pub fn open(path: &Path, grid: &Grid, engine: Engine, settings: &[Setting]) -> Result<Self, Error> {
+    pub fn open(path: &Path, grid: &Grid, engines: &[Engine], settings: &[Setting]) -> Result<Self, Error> {
         let failure = |error| Error::Write { path: path.to_owned(), error };
         let file = File::options()
             .read(true)
@@ -37,7 +38,7 @@ impl RowFile {
         let mut rows = Rows { reader: BufReader::new(&file), end: 0 };
         let present = match rows.next().map_err(failure)? {
             None => None,
-            Some(first) if first == heading.as_bytes() => Some(rows.count(path, grid, engine, settings)?),
+            Some(first) if first == heading.as_bytes() => Some(rows.count(path, grid, engines, settings)?),
             Some(_) => return Err(other_rows(path, "its columns")),
         };
         let end = rows.end;
@@ -139,32 +140,60 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    /// Number of rows, each of which must be of the grid's scenario with its number.
+    /// Number of scenarios with all of their rows, each of which must be of the grid's scenario and of the engine at its place.
+    /// Leaves `end` behind the last of them.
     fn count(
         &mut self,
         path: &Path,
         grid: &Grid,
-        engine: Engine,
+        engines: &[Engine],
         settings: &[Setting],
     ) -> Result<usize, Error> {
-        let mut count = 0;
+        let (mut count, mut end) = (0, self.end);
         while let Some(row) = self.next().map_err(|error| Error::Read { path: path.to_owned(), error })? {
-            if count == grid.len() {
+            let (number, engine) = (count / engines.len(), count % engines.len());
+            if number == grid.len() {
                 return Err(other_rows(path, "its last rows"));
             }
-            let identity = row::csv_identity(&grid.scenario(count), engine, settings);
+            let identity = row::csv_identity(&grid.scenario(number), engines[engine], settings);
             if !row.starts_with(identity.as_bytes()) {
                 return Err(other_rows(path, "its rows"));
             }
             count += 1;
+            if count % engines.len() == 0 {
+                end = self.end;
+            }
         }
-        Ok(count)
+        self.end = end;
+        Ok(count / engines.len())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use scenario::{Defaults, Spec};
+
     use super::*;
+
+    #[test]
+    fn a_scenario_that_lacks_an_engine_is_incomplete() {
+        let spec = Spec::from_toml("network = 'modem'\nprotocol = ['http11', 'http10']", "file").unwrap();
+        let grid = spec.grid(&Defaults::laboratory()).unwrap();
+        let engines = [Engine::Model, Engine::Simulate];
+        let rows = |count: usize| -> String {
+            let identity = |number| row::csv_identity(&grid.scenario(number / 2), engines[number % 2], &[]);
+            (0..count).map(|number| identity(number) + "1\r\n").collect()
+        };
+        for (count, scenarios) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)] {
+            let text = rows(count);
+            let mut reader = Rows { reader: text.as_bytes(), end: 0 };
+            assert_eq!(reader.count(Path::new("rows"), &grid, &engines, &[]).unwrap(), scenarios);
+            assert_eq!(reader.end, rows(2 * scenarios).len() as u64);
+        }
+        let text = rows(4) + &rows(1);
+        let mut reader = Rows { reader: text.as_bytes(), end: 0 };
+        assert!(reader.count(Path::new("rows"), &grid, &engines, &[]).is_err());
+    }
 
     #[test]
     fn rows_end_outside_quotes_and_an_incomplete_one_is_none() {

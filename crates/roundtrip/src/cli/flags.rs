@@ -215,7 +215,7 @@ impl<G: Group> FromArgMatches for KeyFlags<G> {
 #[command(next_help_heading = "Output")]
 pub struct GridFlags {
     /// Also write a line for each stall
-    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub stalls: Option<PathBuf>,
     /// Number of threads; any number gives the same bytes [default: the CPUs]
     #[arg(long, value_name = "N")]
@@ -228,7 +228,7 @@ pub struct GridFlags {
 pub struct IntoFlags {
     /// Append the rows to a file as they are computed; those that it has are not computed again
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["format", "report", "stalls"])]
+    #[arg(conflicts_with_all = ["format", "report"])]
     pub into: Option<PathBuf>,
 }
 

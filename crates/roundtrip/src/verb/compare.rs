@@ -1,11 +1,13 @@
 //! `roundtrip compare`: every engine on the same scenarios, side by side.
 
+use std::path::Path;
+
 use lab::simulate::FirstRun;
 use lab::table::Layout;
 use lab::{Missing, Outcome, difference, outcome, predict, saving, setting, simulate};
 use measure::Peers;
 use render::provenance::Provenance;
-use scenario::spec::{Defaults, Key, Plan};
+use scenario::spec::{Defaults, Grid, Key, Plan};
 use scenario::{Engine, Scenario};
 
 use crate::cli::Compare;
@@ -17,16 +19,20 @@ use crate::{file, grid_run, plan_flags};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
-    let Compare { scenario, engines, runs, waterfall, output, grid: flags, advanced } = arguments;
+    let Compare { scenario, engines, runs, waterfall, output, into, grid: flags, advanced } = arguments;
     let engines = engines.iter().map(|engine| (Key::Engine, engine.as_str()));
     let runs = runs.iter().map(|runs| (Key::Runs, runs.as_str()));
     let more: Vec<(Key, &str)> = engines.chain(runs).collect();
-    let plan = plan_flags::plan(scenario, advanced, &more, &Defaults::compare())?;
+    let grid = plan_flags::grid(scenario, advanced, &more, &Defaults::compare())?;
+    let threads = grid_run::threads(flags)?;
+    if let Some(path) = &into.into {
+        return append(path, grid, threads);
+    }
+    let plan = plan_flags::all_in_memory(grid)?;
     let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
     for path in output.report.iter().chain(waterfall) {
         file::check(path)?;
     }
-    let threads = grid_run::threads(flags)?;
     let mut waterfalls = Vec::new();
     let mut see = |first: FirstRun<'_>| waterfalls.extend(lab::waterfall::of(first));
     let see = form.is_some().then_some(&mut see as &mut dyn FnMut(FirstRun<'_>));
@@ -45,6 +51,21 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     results.write_stalls(flags.stalls.as_deref())?;
     results.show(output)?;
     failure.map_or(Ok(()), Err)
+}
+
+/// Scenarios of each thread whose rows are written together, where none is measured.
+const BATCH: usize = 32;
+
+/// Appends rows to a file. A scenario that cannot be measured ends it, so that the next run measures it again.
+fn append(path: &Path, grid: Grid, threads: usize) -> Result<(), Failure> {
+    let engines = grid.engines.clone();
+    let is_measured = engines.contains(&Engine::Measure);
+    is_measured.then(laboratory::available).transpose()?;
+    let batch = if is_measured { 1 } else { BATCH * threads };
+    grid_run::append(path, grid, &engines, batch, |plan| {
+        let ComparisonResults { by_engine, failure, .. } = run_engines(plan, threads, None)?;
+        failure.map_or_else(|| Ok(interleaved(by_engine)), Err)
+    })
 }
 
 /// Results of all engines.

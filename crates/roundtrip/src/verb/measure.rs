@@ -6,28 +6,37 @@ use lab::table::{self, Layout};
 use lab::{outcome, setting};
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::UnknownName;
-use scenario::Scenario;
 use scenario::spec::{Defaults, Key};
+use scenario::{Engine, Scenario};
 use testbed::emulator::Capture;
 use trace::har;
 
 use crate::cli::Measure;
 use crate::failure::Failure;
 use crate::file;
+use crate::grid_run;
 use crate::laboratory::{self, Measurements, PacketSink};
 use crate::plan_flags;
 use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Measure) -> Result<(), Failure> {
-    let Measure { scenario, runs, server, client, har, pcap, output, advanced } = arguments;
+    let Measure { scenario, runs, server, client, har, pcap, output, into, advanced } = arguments;
     let unknown = |flag: &str, unknown: UnknownName| Failure::Value(format!("--{flag}: {unknown}"));
     let peers = Peers {
         server: ServerProgram::named(server).map_err(|error| unknown("server", error))?,
         client: ClientProgram::named(client).map_err(|error| unknown("client", error))?,
     };
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
-    let plan = plan_flags::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
+    let grid = plan_flags::grid(scenario, advanced, &runs, &Defaults::laboratory())?;
+    if let Some(path) = &into.into {
+        laboratory::available()?;
+        return grid_run::append(path, grid, &[Engine::Measure], 1, |plan| {
+            let Measurements { outcomes, failure, .. } = laboratory::outcomes(plan, peers, None);
+            failure.map_or(Ok(outcomes), |error| Err(error.into()))
+        });
+    }
+    let plan = plan_flags::all_in_memory(grid)?;
     for path in output.report.iter().chain(pcap).chain(har) {
         file::check(path)?;
     }

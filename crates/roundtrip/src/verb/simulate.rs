@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use ::simulate::capture::{self, CapturePoint};
-use lab::simulate::{FirstRun, probes, sequence, visit};
+use lab::simulate::panels::Panels;
+use lab::simulate::{FirstRun, probes, visit};
 use lab::table::{self, Layout};
 use lab::{Outcome, exchanges, outcome, setting, simulate};
-use render::output::number;
-use render::plot::time_sequence::Panel;
-use render::plot::time_sequence::picture::{Form, Picture};
 use render::plot::time_sequence::xplot;
 use scenario::spec::{Defaults, Grid, Key, Plan};
 use scenario::{Engine, Scenario};
@@ -47,12 +45,6 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
         return GridRun { grid, engine: Engine::Simulate, output, into, flags }
             .run(row, simulate::provenance);
     }
-    if let Some(path) = &into.into {
-        let file = shown(path);
-        return Err(Failure::Value(format!(
-            "--into {file}: rows that are not computed again have no packets; leave out --plot, --waterfall, --probe, --har and --pcap"
-        )));
-    }
     let plan = plan_flags::all_in_memory(grid)?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
@@ -77,8 +69,8 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     if let Some(path) = har {
         file::write(path, har::file(&visits).as_bytes())?;
     }
-    if let (Some(path), Some(kind)) = (plot, kind) {
-        file::write(path, &plot_of(&plan, &panels, path, kind)?)?;
+    if let (Some(path), Some(kind), Some(panels)) = (plot, kind, panels) {
+        file::write(path, &plot_of(&panels, path, kind)?)?;
     }
     if let (Some(path), Some(form)) = (waterfall, form) {
         waterfall::write(path, form, &waterfalls, simulate::provenance(&plan))?;
@@ -98,10 +90,7 @@ struct RunFiles {
     visits: Option<Vec<Visit>>,
     unlabelled: Option<Visit>,
     /// Panels, if there is a plot.
-    panels: Option<Vec<Panel>>,
-    have_same_title: bool,
-    /// Settings that name a panel.
-    varied: Vec<setting::Setting>,
+    panels: Option<Panels>,
     failure: Option<Failure>,
 }
 
@@ -123,9 +112,7 @@ impl RunFiles {
             probe,
             visits: har.as_ref().map(|_| Vec::new()),
             unlabelled: None,
-            panels: plot.as_ref().map(|_| Vec::new()),
-            have_same_title: have_same_title(&plan.scenarios),
-            varied: setting::varied_between(plan.scenarios.iter()),
+            panels: plot.as_ref().map(|_| Panels::new(&plan.scenarios)),
             failure: None,
         })
     }
@@ -145,7 +132,7 @@ impl RunFiles {
         }
         self.unlabelled = self.visits.is_some().then(|| visit::of(first));
         if let Some(panels) = self.panels.as_mut().filter(|_| index <= MAX_PANELS) {
-            panels.push(panel(first, self.have_same_title, &self.varied));
+            panels.add(first);
         }
     }
 
@@ -157,12 +144,12 @@ impl RunFiles {
     }
 
     /// Completes the files; returns the visits and panels.
-    fn commit(self) -> Result<(Vec<Visit>, Vec<Panel>), Failure> {
+    fn commit(self) -> Result<(Vec<Visit>, Option<Panels>), Failure> {
         let Self { pcap, probe, visits, panels, failure, .. } = self;
         failure.map_or(Ok(()), Err)?;
         pcap.map_or(Ok(()), |(file, _)| file.commit())?;
         probe.map_or(Ok(()), PendingFile::commit)?;
-        Ok((visits.unwrap_or_default(), panels.unwrap_or_default()))
+        Ok((visits.unwrap_or_default(), panels))
     }
 }
 
@@ -197,58 +184,20 @@ impl PlotKind {
 }
 
 /// Renders the plot.
-fn plot_of(plan: &Plan, panels: &[Panel], path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
+fn plot_of(panels: &Panels, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
     let refused = |reason: &str| Err(Failure::Value(format!("--plot {}: {reason}", shown(path))));
-    match (kind, panels) {
+    match (kind, &panels.panels[..]) {
         (PlotKind::Xplot, [panel]) => Ok(xplot::file(panel).into_bytes()),
         (PlotKind::Xplot, _) => refused("xplot shows one run; name one network, page, protocol and stack"),
-        (PlotKind::Svg | PlotKind::Png, panels) if panels.len() > MAX_PANELS => {
+        (PlotKind::Svg | PlotKind::Png, all) if all.len() > MAX_PANELS => {
             refused(&format!("more than {MAX_PANELS} runs are too many for a picture; name fewer"))
         }
-        (PlotKind::Svg, panels) => Ok(picture(&plan.scenarios, panels).into_bytes()),
-        (PlotKind::Png, panels) => Raster::new()
-            .image(&picture(&plan.scenarios, panels))
+        (PlotKind::Svg, _) => Ok(panels.svg().into_bytes()),
+        (PlotKind::Png, _) => Raster::new()
+            .image(&panels.svg())
             .map_err(|error| Failure::Write { path: path.to_owned(), error }),
     }
 }
 
 /// Maximum number of distinguishable panels.
 const MAX_PANELS: usize = 20;
-
-/// Renders all panels under a title with their page and network.
-fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {
-    let Some(first) = scenarios.first() else { return String::new() };
-    let source =
-        format!("roundtrip simulate, version {}, seed {}", env!("CARGO_PKG_VERSION"), first.seed.get());
-    let (title, subtitle) = match have_same_title(scenarios) {
-        true => (table::title(first), table::about(scenarios.iter()).join(", ")),
-        false => ("Packets in time".to_owned(), String::new()),
-    };
-    let is_one_time = have_same_title(scenarios);
-    Picture { title: &title, subtitle: &subtitle, panels, is_one_time, source: &source, form: Form::Print }
-        .draw()
-}
-
-/// Whether all scenarios have the same page and network.
-fn have_same_title(scenarios: &[Scenario]) -> bool {
-    scenarios.windows(2).all(|pair| table::title(&pair[0]) == table::title(&pair[1]))
-}
-
-/// Returns the panel of a scenario's first run; its title omits what all panels share.
-fn panel(first: FirstRun<'_>, have_same_title: bool, varied: &[setting::Setting]) -> Panel {
-    let FirstRun { scenario, experiment, result } = first;
-    let elapsed = result.elapsed.map_or_else(
-        || "failed".to_owned(),
-        |elapsed| format!("{} ms", number::significant(elapsed.as_millis_f64())),
-    );
-    let subject = match have_same_title {
-        true => scenario.protocol.name().to_owned(),
-        false => table::full_title(scenario),
-    };
-    let subject = match setting::described(varied, scenario) {
-        varied if varied.is_empty() => subject,
-        varied => format!("{subject}, {varied}"),
-    };
-    let title = format!("{subject}, TCP as {}: {elapsed}", scenario.stack.name);
-    sequence::panel(title, experiment, result)
-}

@@ -79,6 +79,29 @@ fn an_interrupted_run_continues_and_other_rows_are_refused() {
 }
 
 #[test]
+fn a_comparison_continues_with_the_first_scenario_that_lacks_an_engine() {
+    let directory = directory("compare");
+    let compare = |engines: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+        let grid = ["compare", "--engine", engines, "--runs=2", "--loss", "0%,1%", "--network", "4g,modem"];
+        command.args(grid).args(more).current_dir(&directory).output().unwrap()
+    };
+    let whole = compare("model,simulate", &["--format", "csv"]).stdout;
+    let text = String::from_utf8(whole.clone()).unwrap();
+    let rows: Vec<&str> = text.split_inclusive("\r\n").collect();
+    // The heading, two scenarios, and the third one's row by the model.
+    fs::write(directory.join("rows.csv"), rows[..6].concat()).unwrap();
+    let output = compare("model,simulate", &["--into", "rows.csv", "--threads", "1"]);
+    let sentence = format!("rows.csv: {} rows, 4 of which it had\n", rows.len() - 1);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), sentence);
+    assert!(fs::read(directory.join("rows.csv")).unwrap() == whole, "the rows differ");
+    let refused = compare("simulate", &["--into", "rows.csv"]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("its rows are of another run"));
+    let refused = compare("model,simulate", &["--into", "rows.csv", "--waterfall", "waterfall.html"]);
+    assert_eq!(refused.status.code(), Some(2), "the first runs of rows that it has are unknown");
+}
+
+#[test]
 fn every_stall_is_a_line_with_the_row_it_belongs_to() {
     let directory = directory("stalls");
     let output = run(&directory, &["--stalls", "stalls.csv", "--format", "json"]);

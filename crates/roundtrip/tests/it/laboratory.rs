@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use linux::mounts;
 
 use serde_json::Value;
+use test_fixture::TestDirectory;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
@@ -95,6 +96,32 @@ fn a_measurement_writes_packets_and_a_page_and_reports_refused_scenarios() {
     let rows = rows(&several);
     assert!(rows[0]["elapsed_ms"].is_number() && rows[2]["elapsed_ms"].is_null());
     assert!(rows[2]["notes"][0].as_str().unwrap().starts_with("cannot measure ttcp"));
+}
+
+#[test]
+fn an_interrupted_measurement_continues() {
+    let directory = TestDirectory::below(env!("CARGO_TARGET_TMPDIR"), "laboratory-into");
+    let path = directory.join("rows.csv").to_str().unwrap().to_owned();
+    let measure = || {
+        let scenario = ["measure", "--network", "ethernet", "--page", "small-page", "--runs", "1"];
+        measured(&[scenario.as_slice(), &["--protocol", "http11,http10", "--into", &path]].concat())
+    };
+    let Some(_) = measure() else { return };
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let rows: Vec<&str> = whole.split_inclusive("\r\n").collect();
+    assert_eq!(rows.len(), 3);
+    std::fs::write(&path, rows[..2].concat() + &rows[2][..9]).unwrap();
+    let Some(again) = measure() else { return };
+    assert!(
+        text(&again.stdout).ends_with("rows.csv: 2 rows, 1 of which it had\n"),
+        "{}",
+        text(&again.stdout)
+    );
+    let continued = std::fs::read_to_string(&path).unwrap();
+    assert!(continued.starts_with(&rows[..2].concat()), "the first row was measured again");
+    assert!(
+        continued[rows[0].len() + rows[1].len()..].starts_with("ethernet,small-page,first,http10,measure,")
+    );
 }
 
 #[test]
