@@ -12,6 +12,8 @@ const SHORTEST_MS: f64 = 5.0;
 /// Maximum spread of a wait, and what a host's scheduler adds, in milliseconds.
 const SPREAD: f64 = 1.25;
 const SCHEDULER_MS: f64 = 3.0;
+/// Maximum wait for a CPU that counts as spread, as a share of the fixed wait.
+const MAX_CPU_WAIT: f64 = 0.5;
 
 /// Service times of 6 of 10 responses, in milliseconds: a busy host delays some of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,13 +24,14 @@ pub struct FixedWait {
     pub high_ms: f64,
 }
 
-/// The wait; `None` if response times vary, are short, or are few.
-pub fn find(record: &Record) -> Option<FixedWait> {
+/// The wait; `None` if response times vary, are short, or are few. `cpu_wait_ms`: mean time of a response in which the server's
+/// threads waited for a CPU that others had.
+pub fn find(record: &Record, cpu_wait_ms: f64) -> Option<FixedWait> {
     let at = |share: f64| record.experienced.value_at_quantile(share) as f64 / 1e6;
     let (low_ms, high_ms) = (at(0.1), at(0.7));
     let is_fixed = record.responses() >= FEW
         && low_ms >= SHORTEST_MS
-        && high_ms <= (low_ms * SPREAD).max(low_ms + SCHEDULER_MS);
+        && high_ms <= (low_ms * SPREAD).max(low_ms + SCHEDULER_MS) + cpu_wait_ms.min(low_ms * MAX_CPU_WAIT);
     is_fixed.then_some(FixedWait { low_ms, high_ms })
 }
 
@@ -45,13 +48,17 @@ mod tests {
     use super::*;
     use crate::record::Channel;
 
-    fn of(response_ms: impl Fn(u64) -> u64) -> Option<FixedWait> {
+    fn record(response_ms: impl Fn(u64) -> u64) -> Record {
         let mut record = Record::default();
         for number in 0..100 {
             let took = Duration::from_millis(response_ms(number));
             record.count_response(Duration::from_millis(number), 1, Channel::TcpClient, took, took);
         }
-        find(&record)
+        record
+    }
+
+    fn of(response_ms: impl Fn(u64) -> u64) -> Option<FixedWait> {
+        find(&record(response_ms), 0.0)
     }
 
     #[test]
@@ -65,6 +72,14 @@ mod tests {
     fn other_response_times_and_few_responses_have_none() {
         assert_eq!(of(|number| 20 + number), None);
         assert_eq!(of(|_| 2), None);
-        assert_eq!(find(&Record::default()), None);
+        assert_eq!(find(&Record::default(), 0.0), None);
+    }
+
+    #[test]
+    fn waits_for_a_cpu_are_spread_but_cannot_explain_any_spread() {
+        // A busy host: 40 to 58 ms.
+        let delayed = record(|number| 40 + number % 10 * 2);
+        assert!(find(&delayed, 0.0).is_none() && find(&delayed, 5.0).is_some());
+        assert_eq!(find(&record(|number| 20 + number), 1e6), None);
     }
 }

@@ -64,6 +64,8 @@ struct ThreadUsage {
     since: Option<(Time, CpuShare)>,
     /// CPU time since then, without busy-waiting.
     worked: Duration,
+    /// Connections without any response, at the last tick before the end.
+    unserved: u64,
     is_over: bool,
 }
 
@@ -118,6 +120,8 @@ enum Wake {
 
 /// Maximum sleep: each second's report must be in time.
 const TICK: Duration = Duration::from_millis(100);
+/// Time before the end whose ticks count unserved connections.
+const LAST_TICKS: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 /// Wait for a first response that counts as unserved, as a multiple of the mean service time.
 const LONG_WAIT: f64 = 10.0;
@@ -530,20 +534,27 @@ impl<'a> Worker<'a> {
             return;
         }
         self.cpu.worked += worked;
-        // The last tick before the end: connections close with their requests' timeouts, possibly at the same moment.
+        // Connections close with their requests' timeouts, possibly at the end. On a busy host the last tick is later than that.
+        if now + LAST_TICKS >= self.ends && now < self.ends {
+            self.cpu.unserved = self.unserved(now);
+        }
         if now + TICK < self.ends {
             return;
         }
         self.cpu.is_over = true;
         let seconds = now.since(since).max(TICK).as_secs_f64();
         let waited = (own_thread().waited - before.waited).max(0.0) / seconds;
+        let unserved = self.cpu.unserved;
+        let generator = CpuShare { used: self.cpu.worked.as_secs_f64() / seconds, waited };
+        self.record.evidence.merge(Evidence { unserved, generator, ..Evidence::default() });
+    }
+
+    /// Number of connections that have waited for their first response much longer than others do.
+    fn unserved(&self, now: Time) -> u64 {
         let mean =
             if self.record.experienced.is_empty() { 0.0 } else { self.record.experienced.mean() / 1e9 };
         let long = Duration::from_secs_f64(LONG_WAIT * mean).unwrap_or_default().max(TICK + TICK);
         let sent_before = Time::ZERO + now.since(Time::ZERO + long);
-        let users = self.users.iter();
-        let unserved: u64 = users.map(|slot| slot.user.unserved(sent_before)).sum();
-        let generator = CpuShare { used: self.cpu.worked.as_secs_f64() / seconds, waited };
-        self.record.evidence.merge(Evidence { unserved, generator, ..Evidence::default() });
+        self.users.iter().map(|slot| slot.user.unserved(sent_before)).sum()
     }
 }

@@ -128,6 +128,11 @@ impl<'a> Figures<'a> {
         Some(self.server()?.all.used / self.rate.max(1e-9) * 1e3)
     }
 
+    /// Time in which the server's threads waited for a CPU, for a response, in milliseconds; 0 where it is not visible.
+    pub(super) fn cpu_wait_ms(&self) -> f64 {
+        self.server().map_or(0.0, |server| server.all.waited / self.rate.max(1e-9) * 1e3)
+    }
+
     /// Whether the generator was late, by a significant part of the latency.
     pub(super) fn is_late(&self) -> bool {
         let is_relevant = self.record.intended.is_empty() || is_void(self.record);

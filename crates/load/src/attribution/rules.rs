@@ -352,7 +352,7 @@ fn diagnose(url: &str) -> String {
 }
 
 fn fixed_wait(figures: &Figures<'_>) -> Option<Attribution> {
-    let wait = fixed_wait::find(figures.record)?;
+    let wait = fixed_wait::find(figures.record, figures.cpu_wait_ms())?;
     if figures.is_saturated() == Some(true) {
         return None;
     }
