@@ -59,7 +59,7 @@ pub struct LoadRun {
     pub connections: String,
 
     /// UDP ports of each thread, shared by its users; dhttp
-    #[arg(help_heading = flags::ADVANCED, long, value_name = "N", default_value = "8")]
+    #[arg(help_heading = flags::ADVANCED, long = "udp-ports", alias = "ports", value_name = "N", default_value = "8")]
     pub ports: String,
 
     /// Users close their connections after each page
@@ -107,7 +107,7 @@ pub struct LoadRun {
     pub find_limit: bool,
 
     /// Write the search as one self-contained HTML page
-    #[arg(long, value_name = "FILE", requires = "find_limit", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.html", requires = "find_limit", value_hint = clap::ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 
     /// Duration of each short run with one user, and with half of the users, before the run; with 0s there is none [default: a

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`headers`] | the beginning of each file |
 //! | [`imports`] | imports between crates |
+//! | [`flags`] | flags with two meanings |
 //! | [`sizes`] | lengths of files and crates |
 //! | [`root`] | entries of the root directory |
 //! | [`documents`], [`test_names`] | references in documents |
@@ -13,6 +14,7 @@
 //! rustfmt and clippy have their own jobs in `ci.sh`.
 
 mod documents;
+mod flags;
 mod headers;
 mod imports;
 mod purity;
