@@ -467,7 +467,9 @@ impl Flow {
         let Segment { from, at, .. } = *segment;
         let is_full = segment.length() >= self.ends.of(from).sender.mss.get();
         if is_full && self.before == GapStart::Data(from) && self.is_near(from.other()) {
-            self.ends.of_mut(from).sender.pace.took(at.since(self.last.at), segment.length());
+            let EndState { sender, queued, late, .. } = self.ends.of_mut(from);
+            sender.pace.took(at.since(self.last.at), segment.length());
+            *queued = (*queued * 7 + late.unwrap_or_default()) / 8;
         }
     }
 
@@ -574,6 +576,7 @@ impl Flow {
         let program = Program::of(self.server, self.conversation.requests());
         if self.are_roles_guessed() && self.server.port() >= SERVICES && program == Program::Other {
             self.findings.doubt_all(Cause::ServerThink, GUESSED);
+            self.findings.doubt_all(Cause::ResetLostData, GUESSED);
         }
         if let Some(until) = self.warmed_up(hosts) {
             self.findings.doubt_if(Cause::ServerThink, ledger::WARM_UP, |finding| finding.at < until);

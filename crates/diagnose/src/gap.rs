@@ -62,6 +62,7 @@ pub(crate) struct Gap {
     pub(crate) has_fin: bool,
     /// The sender's largest segment.
     pub(crate) mss: u64,
+    pub(crate) is_mss_agreed: bool,
 
     /// Data in flight before the sender had received anything new.
     pub(crate) flight: Flight,
@@ -227,6 +228,8 @@ pub(crate) struct Repair {
     pub(crate) timeout: Duration,
     /// Latest time of a probe for the end of its flight.
     pub(crate) latest_probe: Duration,
+    /// Time that data waited in a full queue before the slowest link, which its sender kept busy.
+    pub(crate) overflow: Option<Duration>,
 }
 
 /// Facts about the path for a gap.

@@ -30,6 +30,11 @@ impl Mss {
         self.largest
     }
 
+    /// Returns whether an option of a SYN shows the MSS: the largest segment so far may have been short.
+    pub const fn is_agreed(&self) -> bool {
+        self.offered.is_some() || self.accepted.is_some()
+    }
+
     /// Returns the MSS in payload bytes; at least 1.
     pub fn get(&self) -> u64 {
         const TIMESTAMPS: u64 = 12;

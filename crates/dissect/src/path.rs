@@ -140,6 +140,15 @@ impl Path {
         }
     }
 
+    /// Returns how much longer than at best the latest acknowledgements of `side` took; zero after few: one burst is no standing queue.
+    pub fn queueing(&self, side: Side) -> Duration {
+        /// The smoothed time reaches six sevenths of a new level by then.
+        const SETTLED: u8 = 16;
+        let part = self.parts.of(side);
+        let least = part.answered.get().filter(|_| part.times_answered >= SETTLED);
+        least.map_or(Duration::ZERO, |least| part.smoothed.saturating_sub(least))
+    }
+
     /// Records the round trip to `side` in another connection between the same hosts. Its own acknowledgements take precedence.
     pub fn measured_elsewhere(&mut self, side: Side, round_trip: Duration) {
         let part = self.parts.of_mut(side);

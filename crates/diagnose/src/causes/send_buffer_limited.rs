@@ -66,7 +66,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     };
     // Data that no acknowledgement released was written late.
     (!gap.has_lost && gap.has_room && gap.is_prompt()).then(|| Ruling {
-        confidence: if is_proven { Confidence::High } else { Confidence::Medium },
+        // A receiver's window of unknown scale may be as large as the flight.
+        confidence: if is_proven && gap.window.is_some() { Confidence::High } else { Confidence::Medium },
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
     })

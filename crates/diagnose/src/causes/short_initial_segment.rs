@@ -78,7 +78,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // one segment would not, because a single segment is acknowledged late: only a wider one helps, and avoids the wait
     // entirely.
     let saving = gap.late.filter(|_| flight.segments > 1).unwrap_or(gap.duration()).min(gap.duration());
-    let confidence = if gap.late.is_some() { Confidence::High } else { Confidence::Medium };
+    // Without the handshake the next segment may be short, too, and held by Nagle's algorithm.
+    let is_certain = gap.late.is_some() && gap.is_mss_agreed;
+    let confidence = if is_certain { Confidence::High } else { Confidence::Medium };
     Some(Ruling {
         saving: Some(saving),
         confidence,

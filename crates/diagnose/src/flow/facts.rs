@@ -151,6 +151,7 @@ impl Flow {
             length: segment.length(),
             has_fin: segment.has(Flags::FIN),
             mss: self.ends.of(from).sender.mss.get(),
+            is_mss_agreed: self.ends.of(from).sender.mss.is_agreed(),
             flight,
             in_flight,
             largest_flight,

@@ -9,6 +9,9 @@ use crate::gap::Repair;
 use super::Flow;
 use super::state::EndState;
 
+/// Fewer segments in flight fill no queue.
+const MIN_FLIGHT: u64 = 8;
+
 impl Flow {
     /// Returns the facts about data up to `stop` that came at `now`, and was sent or missing at `earlier`, `since` ago.
     pub(super) fn repair(
@@ -37,7 +40,21 @@ impl Flow {
             in_recovery: recovery.filter(|(_, until)| sender.acknowledged < *until).map(|(cause, _)| cause),
             timeout: self.path.retransmission_timeout(),
             latest_probe: self.path.latest_probe(),
+            overflow: self.overflow(from),
         }
+    }
+
+    /// Returns how long the latest data of `from` waited in a queue on the path, if that was at least half a round trip: a sender
+    /// that halves its window then still keeps the link busy. Near the receiver timestamps (TSval) show it, elsewhere
+    /// acknowledgements.
+    fn overflow(&self, from: Side) -> Option<Duration> {
+        const NOTICEABLE: Duration = Duration::from_millis(5);
+        let EndState { sender, queued, .. } = self.ends.of(from);
+        let queue = if self.is_near(from.other()) { *queued } else { self.path.queueing(from.other()) };
+        let is_busy =
+            u64::from(sender.largest_flight) >= MIN_FLIGHT * sender.mss.get() || self.is_near(from.other());
+        let is_long = queue >= NOTICEABLE.max(self.path.round_trip_at_least() / 2);
+        (is_busy && is_long).then_some(queue)
     }
 
     /// Returns whether data that fills a hole was sent in order and reordered by the network: it arrives sooner than

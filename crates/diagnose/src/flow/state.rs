@@ -57,6 +57,8 @@ pub(super) struct EndState {
     pub(super) recovery: Option<(Cause, u64)>,
     /// Delay of its last packet beyond what the path needs, by its timestamp clock.
     pub(super) late: Option<Duration>,
+    /// The same of its latest full segments, smoothed.
+    pub(super) queued: Duration,
     /// The newest timestamp sent to it.
     pub(super) newest_stamp: Option<u32>,
     /// The same, with data.

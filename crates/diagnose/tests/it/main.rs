@@ -8,6 +8,7 @@ mod captures;
 mod dhttp;
 mod families;
 mod hostile;
+mod losses;
 mod openings;
 
 /// Scripted packets, which unit tests use, too.

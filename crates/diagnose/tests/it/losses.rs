@@ -1,0 +1,148 @@
+//! Losses that are none, losses that are signals, and servers that greet late.
+
+use diagnose::{Cause, FlowReport};
+use wire::Duration;
+
+use crate::report::VantagePoint;
+use crate::script::{Script, opened};
+
+/// Returns the losses found, with their time in whole milliseconds.
+fn faults(one_way_ms: f64, lines: &str, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
+    let losses = [Cause::RetransmissionTimeout, Cause::TailLossProbe, Cause::FastRetransmit];
+    let findings = Script { one_way_ms, lines }.diagnose(vantage_point).findings;
+    let found = findings.into_iter().filter(|finding| losses.contains(&finding.cause));
+    found
+        .map(|finding| (finding.cause, (finding.lost + Duration::from_micros(500)).as_nanos() / 1_000_000))
+        .collect()
+}
+
+/// Twelve segments, and the loss of the ninth; the link passes one every `spacing` milliseconds.
+fn loss_behind_a_queue(spacing: f64) -> FlowReport {
+    let mut lines = String::from("30 C send=100\n");
+    for round in 0..3 {
+        let (start, at) = (round * 12, 45.0 + f64::from(round) * (40.0 + 12.0 * spacing));
+        let is_last = round == 2;
+        for n in 0..12 {
+            let lost = if is_last && n == 8 { " lost" } else { "" };
+            lines += &format!("{} S send=1460{lost}\n", at + 0.1 * f64::from(n));
+        }
+        for n in 0..12 {
+            let passed = at + 15.2 + spacing * f64::from(n);
+            let (whole, missing) = (1_460 * (start + n + 1), 1_460 * (start + 8));
+            lines += &match n {
+                _ if !is_last || n < 8 => format!("{passed} C ack={whole}\n"),
+                8 => String::new(),
+                _ => format!("{passed} C ack={missing} sack={}:{whole}\n", missing + 1_460),
+            };
+        }
+        if is_last {
+            let repaired = at + 30.4 + 11.0 * spacing;
+            lines += &format!(
+                "{repaired} S seq={} send=1460\n{} C ack={}",
+                1_460 * 32,
+                repaired + 15.1,
+                1_460 * 36
+            );
+        }
+    }
+    Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server)
+}
+
+#[test]
+fn loss_behind_a_queue_that_its_sender_had_filled_is_a_signal() {
+    let confidence = |spacing| {
+        let report = loss_behind_a_queue(spacing);
+        let found = report.findings.iter().find(|finding| finding.cause == Cause::FastRetransmit);
+        found.map(|finding| (finding.confidence.name(), finding.evidence.contains("in a full queue")))
+    };
+    assert_eq!(confidence(6.0), Some(("medium", true)));
+    assert_eq!(confidence(0.1), Some(("high", false)));
+}
+
+/// A client that greets nobody waits for the server; one that goes on by itself does not.
+#[test]
+fn late_greeting_after_the_handshake_of_tls_is_the_servers_time() {
+    let found = |hello: &str, next: f64| {
+        let lines = format!(
+            "30 C {hello}\n45 S server-hello\n60 C records=53\n75.1 S\n560 S records=80\n575.1 C\n{next} C records=60\n\
+             {} S records=90\n{} C",
+            next + 15.1,
+            next + 30.2
+        );
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+        let found = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+        found.map(|finding| (finding.lost.as_nanos() / 1_000_000, finding.severity.is_worth_fixing()))
+    };
+    assert_eq!(found("mail-hello", 576.0), Some((484, true)));
+    assert_eq!(found("mail-hello", 900.0), Some((484, false)));
+    // Clients of HTTP request first.
+    assert!(found("client-hello", 576.0).is_none_or(|(_, is_worth_fixing)| !is_worth_fixing));
+}
+
+#[test]
+fn syn_ack_that_echoes_the_clients_reply_was_not_lost() {
+    // TCP_DEFER_ACCEPT: the server retransmits its SYN/ACK until data comes.
+    let lines = |echo: u32| {
+        format!(
+            "0 C syn ts=500:0\n15 S syn ts=900:500\n30 C ts=530:900\n1030 S reopen ts=1915:{echo}\n1045 C ts=1545:1915\n\
+             2000 C send=9 ts=2500:1915\n2016 S send=9 ts=2901:2500"
+        )
+    };
+    let found = |echo| faults(15.0, &lines(echo), VantagePoint::Client);
+    assert_eq!(found(530), []);
+    assert!(matches!(found(500)[..], [(Cause::RetransmissionTimeout, _)]), "{:?}", found(500));
+}
+
+/// A port scan: the client sends one SYN, and nothing more.
+#[test]
+fn syn_ack_to_a_client_that_has_left_was_not_lost() {
+    let lines = "0 C syn\n15 S syn\n3015 S reopen\n9015 S reopen";
+    assert_eq!(faults(15.0, lines, VantagePoint::Between), []);
+    let waits = "0 C syn\n15 S syn lost\n3015 S reopen\n3030 C\n3031 C send=9\n3046 S send=9";
+    let found = faults(15.0, waits, VantagePoint::Server);
+    assert_eq!(found, [(Cause::RetransmissionTimeout, 3_000)]);
+}
+
+#[test]
+fn sender_without_sack_sends_no_loss_probe() {
+    let found = |client: &str, server: &str| {
+        let lines = format!(
+            "0 C syn {client}\n15 S syn {server}\n30 C\n31 C send=100\n46 S\n100 C send=500 lost\n\
+             165 C seq=100 send=500\n180 S"
+        );
+        faults(15.0, &lines, VantagePoint::Client)
+    };
+    assert_eq!(found("", ""), [(Cause::TailLossProbe, 65)]);
+    assert_eq!(found("no-sack", ""), [(Cause::RetransmissionTimeout, 65)]);
+    assert_eq!(found("", "no-sack"), [(Cause::RetransmissionTimeout, 65)]);
+}
+
+#[test]
+fn duplicate_sack_of_data_retransmitted_once_shows_that_nothing_was_lost() {
+    let found = |last: &str| {
+        let lines = format!("30 C send=100\n45 S\n100 C send=500\n340 C seq=100 send=500\n{last}");
+        let found = faults(15.0, &opened(15.0, &lines), VantagePoint::Client);
+        found.into_iter().map(|(cause, _)| cause).collect::<Vec<_>>()
+    };
+    assert_eq!(found("355 S ack=600"), [Cause::RetransmissionTimeout]);
+    assert_eq!(found("355 S ack=600 sack=100:600"), []);
+    // The acknowledgement of the original was late.
+    assert_eq!(found("341 S ack=600\n355 S ack=600 sack=100:600"), []);
+    // The duplicate may be one of the retransmissions.
+    let twice = found("740 C seq=100 send=500\n755 S ack=600 sack=100:600");
+    assert_eq!(twice, [Cause::RetransmissionTimeout; 2]);
+}
+
+#[test]
+fn no_side_waits_for_the_close_of_an_idle_connection() {
+    let alert = "\\x17\\x03\\x03\\x00\\x13close it, it is end";
+    for repeat in [300, 235_000] {
+        let lines = format!(
+            "30 C send=100\n45 S send=50\n60 C\n500 S lost text={alert}\n{} S seq=50 text={alert}\n{} C",
+            500 + repeat,
+            515 + repeat
+        );
+        let found = faults(15.0, &opened(15.0, &lines), VantagePoint::Server);
+        assert_eq!(found, [], "{repeat}");
+    }
+}
