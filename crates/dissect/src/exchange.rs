@@ -156,7 +156,9 @@ impl<C: Clone> Exchanges<C> {
         }
         let is_content = match (self.kind, content) {
             (_, Content::Control) => false,
-            (Kind::Tls, Content::Message) => self.contents(side) > before,
+            (Kind::Tls, Content::Message) => {
+                self.contents(side) > before || self.tls().is_some_and(|tls| !tls.is_read())
+            }
             (_, Content::Message) => true,
         };
         if is_content && self.is_of_session(side, payload) {
@@ -187,13 +189,15 @@ impl<C: Clone> Exchanges<C> {
     /// Returns the facts before `side` sends `payload`.
     pub fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
         let pending = self.turn.pending().filter(|_| side == Side::Server);
+        let greeting = |tls: &Tls| tls.awaits_greeting(payload).filter(|_| side == Side::Server);
         match (self.kind, &self.http2, &self.tls) {
             (Kind::Http2, Some(http2), _) => {
                 MessageFacts { is_of_requests: true, ..http2.message_facts(side, payload) }
             }
             (Kind::Tls, _, Some(tls)) => MessageFacts {
                 certainty: Certainty::Records,
-                pending,
+                pending: pending.or(greeting(tls)),
+                is_greeting: greeting(tls).is_some(),
                 is_of_requests: tls.is_of_requests(),
                 is_sequential: tls.is_http1(),
                 is_record_whole: tls.is_within_record(side) == Some(false),
@@ -254,7 +258,9 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns the position at which the last request ends: what the client sent later is control traffic.
     pub fn request_end(&self) -> Option<u64> {
-        self.turn.first.map(|_| self.turn.end)
+        // Where records cannot be followed, later data may be requests, too.
+        let is_read = self.tls().is_none_or(Tls::is_read);
+        self.turn.first.map(|_| self.turn.end).filter(|_| is_read)
     }
 
     /// Returns what connections must have in common to carry the same requests: the name of the server by TLS, and the target

@@ -38,6 +38,8 @@ pub struct MessageFacts {
     pub permitted: Option<Mark>,
     /// The last packet of a request, if nothing of its response has passed.
     pub pending: Option<Mark>,
+    /// Whether it has set up TLS instead, and waits for the server's first message.
+    pub is_greeting: bool,
     /// Whether the protocol is one in which each request gets a response: HTTP, also over TLS.
     pub is_of_requests: bool,
     /// Whether the server sends nothing but responses, in the order of the requests: HTTP/1.1 over TLS.

@@ -39,6 +39,8 @@ pub struct Tls {
     pub reply: Option<Mark>,
     /// The client's first application data; in TLS 1.3 it can be its Finished message.
     pub ended: Option<Mark>,
+    /// The server's last record of the handshake after the client's turn (TLS 1.2).
+    finished: Option<Mark>,
     /// Records of the client's application data after its Finished message; the server's, without session tickets.
     pub contents: Both<u64>,
     /// Whether each side has sent an alert that may be its `close_notify`.
@@ -145,6 +147,7 @@ impl Tls {
             is_resumed: false,
             reply: None,
             ended: None,
+            finished: None,
             contents: Both::default(),
             has_closed: Both::default(),
             alert: None,
@@ -215,6 +218,24 @@ impl Tls {
         Some((self.flight?.last, self.reply?))
     }
 
+    /// Returns the end of the handshake, if no side has sent content since and none is requested first: the client waits for what
+    /// `payload` of the server begins, its greeting (SMTP, IMAP). An alert is none.
+    pub fn awaits_greeting(&self, payload: &[u8]) -> Option<Mark> {
+        let &[23, 3, _, a, b, ..] = payload else { return None };
+        let has_content = self.contents.client + self.contents.server > 0 || self.is_of_requests();
+        let is_greeting = self.is_whole
+            && self.alert.is_none()
+            && !has_content
+            && !self.is_alert(u16::from_be_bytes([a, b]));
+        self.handshake_end().filter(|_| is_greeting)
+    }
+
+    /// Returns the last record of the handshake, once it is complete.
+    fn handshake_end(&self) -> Option<Mark> {
+        let of_client = self.reply.filter(|_| self.is_resumed && !self.is_tls13());
+        self.ended.or(self.finished).or(of_client)
+    }
+
     const fn is_tls13(&self) -> bool {
         matches!(self.version, Some(Version::Tls13))
     }
@@ -269,6 +290,12 @@ impl Tls {
         *self.has_closed.of_mut(side) |= is_alert;
         let is_early =
             self.client.as_ref().is_some_and(|hello| hello.has_early_data) && self.flight.is_none();
+        if side == Side::Server && !self.is_tls13() && self.reply.is_some() && self.ended.is_none() {
+            match content {
+                ContentType::ApplicationData => self.ended = self.handshake_end(),
+                _ => self.finished = Some(mark),
+            }
+        }
         match side {
             Side::Client if is_early => {}
             Side::Client => {

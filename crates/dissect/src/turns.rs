@@ -70,12 +70,13 @@ impl Turns {
     }
 
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
-    /// response.
-    pub fn waits(&mut self, since: Time, wait: Duration) {
+    /// response, of `length` bytes. An acknowledgement of what the server had sent is shorter than that.
+    pub fn waits(&mut self, since: Time, wait: Duration, length: u64) {
         /// Interactive requests take less. A held poll lasts until an event, or a timeout of mostly 30 s (RFC 6202, section
         /// 5.5).
         const HELD: Duration = Duration::from_secs(5);
-        self.terse = self.terse.saturating_add(u16::from(usize::from(self.length) < HEAD_BYTES));
+        let is_terse = usize::from(self.length) < HEAD_BYTES && u64::from(self.length) < length;
+        self.terse = self.terse.saturating_add(u16::from(is_terse));
         if wait >= HELD {
             self.is_held();
         }
@@ -268,7 +269,7 @@ mod tests {
             (0..3).for_each(|_| turns.is_prompt());
             for (second, wait) in (0..).zip(waits) {
                 turns.requests(&[0; 100]);
-                turns.waits(Time::from_nanos(second), Duration::from_secs(wait));
+                turns.waits(Time::from_nanos(second), Duration::from_secs(wait), 100);
                 assert_eq!(turns.handle_client_step(Some(Duration::from_millis(1))), None);
             }
             turns.are_doubtful()
@@ -304,7 +305,7 @@ mod tests {
         let [soon, late] = [20, 200].map(Duration::from_millis);
         let acts = |reaction| {
             let mut turns = Turns::default();
-            turns.waits(Time::ZERO + late, late);
+            turns.waits(Time::ZERO + late, late, 100);
             turns.handle_client_step(reaction).is_none()
         };
         assert_eq!((acts(Some(soon)), acts(Some(late)), acts(None)), (true, false, false));
@@ -316,7 +317,7 @@ mod tests {
         let acts = |pauses: usize| {
             let mut turns = Turns::default();
             turns.requests(b"run");
-            turns.waits(Time::ZERO, long);
+            turns.waits(Time::ZERO, long, 100);
             for _ in 0..pauses {
                 turns.pauses(Time::ZERO + long, long);
             }
@@ -326,12 +327,26 @@ mod tests {
     }
 
     #[test]
+    fn message_as_long_as_its_response_is_no_acknowledgement() {
+        let are_doubtful = |length| {
+            let mut turns = Turns::default();
+            for turn in 0..6_u64 {
+                turns.requests(b"ping 123");
+                turns.waits(Time::from_nanos(turn), Duration::from_millis(300), length);
+                turns.handle_client_step(Some(Duration::from_millis(1)));
+            }
+            turns.are_doubtful()
+        };
+        assert_eq!([4, 8, 9].map(are_doubtful), [false, false, true]);
+    }
+
+    #[test]
     fn client_that_mostly_acts_independently_waited_for_nothing() {
         let [soon, late] = [20, 200].map(Duration::from_millis);
         let mut turns = Turns { prompt: 1, ..Turns::default() };
         turns.requests(&[0; HEAD_BYTES]);
         let mut is_ignored = |reaction| {
-            turns.waits(Time::ZERO, late);
+            turns.waits(Time::ZERO, late, 100);
             turns.handle_client_step(Some(reaction));
             turns.are_doubtful()
         };
@@ -344,7 +359,7 @@ mod tests {
             let mut turns = Turns::default();
             for turn in 0..4_u64 {
                 turns.requests(&[0; HEAD_BYTES]);
-                turns.waits(Time::from_nanos(turn), Duration::from_millis(400));
+                turns.waits(Time::from_nanos(turn), Duration::from_millis(400), 100);
                 for _ in 0..pauses {
                     turns.pauses(Time::from_nanos(turn), Duration::ZERO);
                 }

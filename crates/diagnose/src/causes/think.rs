@@ -212,7 +212,8 @@ const fn is_pending(gap: &Gap) -> bool {
 
 /// Returns whether the client's next step must show that it waited for the segment.
 pub(crate) const fn is_unproven(gap: &Gap) -> bool {
-    is_opaque(gap) && !gap.is_first_response
+    let is_greeting = gap.messages.is_greeting || matches!(gap.before, GapStart::Handshake(_));
+    is_opaque(gap) && (is_greeting || !gap.is_first_response)
 }
 
 /// Attributes the path's time; the cause of the rest is unknown.
@@ -321,7 +322,7 @@ fn of_server(gap: &Gap) -> String {
             "the server stopped in the middle of its response (packet {from}), with everything acknowledged or room in its \
              windows, and continued (packet {to}) {think_time} later"
         ),
-        (false, _) if matches!(gap.before, GapStart::Handshake(_)) => format!(
+        (false, _) if gap.messages.is_greeting || matches!(gap.before, GapStart::Handshake(_)) => format!(
             "the connection was open (packet {from}) and the server sent its first data (packet {to}) {think_time} later, the \
              round trip subtracted"
         ),

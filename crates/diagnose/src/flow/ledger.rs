@@ -38,7 +38,8 @@ impl Flow {
         if is_turn && waited < PROMPT {
             self.turns.is_prompt();
         }
-        if is_turn && gap.length > 0 && !self.conversation.is_within_handshake() {
+        let is_within_setup = gap.messages.is_greeting || self.conversation.is_within_handshake();
+        if is_turn && gap.length > 0 && !is_within_setup {
             let request = self.conversation.pending_shape(gap.requested);
             self.warm_up.responds(gap.wait.to.at, waited, request);
         }
@@ -194,7 +195,7 @@ impl Flow {
             self.handle_pause(gap, ruling.since);
         }
         if is_long && causes::think::is_unproven(gap) {
-            self.turns.waits(ruling.since, spent);
+            self.turns.waits(ruling.since, spent, gap.length);
         }
         let others = gap.messages.unanswered.unwrap_or_default().saturating_sub(1);
         if cause == Cause::ServerThink && others > 0 && !gap.continues() {
