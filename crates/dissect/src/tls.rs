@@ -222,12 +222,16 @@ impl Tls {
     /// `payload` of the server begins, its greeting (SMTP, IMAP). An alert is none.
     pub fn awaits_greeting(&self, payload: &[u8]) -> Option<Mark> {
         let &[23, 3, _, a, b, ..] = payload else { return None };
-        let has_content = self.contents.client + self.contents.server > 0 || self.is_of_requests();
+        let has_content = self.contents.client + self.contents.server > 0 || self.offers_http();
         let is_greeting = self.is_whole
             && self.alert.is_none()
             && !has_content
             && !self.is_alert(u16::from_be_bytes([a, b]));
         self.handshake_end().filter(|_| is_greeting)
+    }
+
+    const fn offers_http(&self) -> bool {
+        self.offered.http1 || self.offered.http2
     }
 
     /// Returns the last record of the handshake, once it is complete.
@@ -292,7 +296,8 @@ impl Tls {
             self.client.as_ref().is_some_and(|hello| hello.has_early_data) && self.flight.is_none();
         if side == Side::Server && !self.is_tls13() && self.reply.is_some() && self.ended.is_none() {
             match content {
-                ContentType::ApplicationData => self.ended = self.handshake_end(),
+                ContentType::ApplicationData if !self.offers_http() => self.ended = self.handshake_end(),
+                ContentType::ApplicationData => {}
                 _ => self.finished = Some(mark),
             }
         }
@@ -339,9 +344,17 @@ impl Tls {
         }
     }
 
+    /// Returns the bytes that encryption adds to records of `side`. Java pads its content in TLS 1.3 with 16 bytes.
+    fn overhead_of(&self, side: Side) -> Option<u16> {
+        const PADDING: u16 = 16;
+        let is_java = side == Side::Client && self.client.as_ref().is_some_and(|hello| hello.is_java);
+        let padding = if is_java && self.is_tls13() { PADDING } else { 0 };
+        self.overhead.map(|overhead| overhead + padding)
+    }
+
     /// Handles a record of content that may update a window of HTTP/2.
     fn update_window(&mut self, side: Side, length: u16, mark: Mark) {
-        let plain = self.overhead.map_or(length, |overhead| length.saturating_sub(overhead));
+        let plain = self.overhead_of(side).map_or(length, |overhead| length.saturating_sub(overhead));
         if self.is_http2 == Some(true) && self.is_window_update(side, plain) {
             let updates = self.updates.of_mut(side);
             updates.truncate(MAX_UPDATES - 1);

@@ -23,6 +23,8 @@ pub struct Turns {
     /// First bytes of the client's last message, and their number.
     request: [u8; HEAD_BYTES],
     length: u8,
+    /// Length of the client's first short message, if it was sent without a cause; zero if after a pause of the server.
+    opener: Option<u8>,
     /// Whether the server has sent data.
     pub has_server_sent: bool,
     /// Waits in the last response of which it is not known whether the client acted on it.
@@ -60,6 +62,9 @@ impl Turns {
         self.request = [0; HEAD_BYTES];
         self.request[..length].copy_from_slice(&payload[..length]);
         self.length = u8::try_from(length).unwrap_or_default();
+        if length < HEAD_BYTES {
+            self.opener.get_or_insert(if self.pauses.is_none() { self.length } else { 0 });
+        }
         (self.pauses, self.opening) = (None, None);
     }
 
@@ -69,15 +74,23 @@ impl Turns {
         RESPONDS.iter().any(|responds| responds(request, payload))
     }
 
+    /// Returns whether the client's last message waits for an event by design: Redis' blocking commands, beanstalkd's `reserve`.
+    fn blocks(&self) -> bool {
+        let request = self.request.get(..self.length.into()).unwrap_or_default();
+        request.starts_with(b"reserve") || redis_command(request).is_some_and(|command| may_block(&command))
+    }
+
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
     /// response, of `length` bytes. An acknowledgement of what the server had sent is shorter than that.
     pub fn waits(&mut self, since: Time, wait: Duration, length: u64) {
         /// Interactive requests take less. A held poll lasts until an event, or a timeout of mostly 30 s (RFC 6202, section
         /// 5.5).
         const HELD: Duration = Duration::from_secs(5);
-        let is_terse = usize::from(self.length) < HEAD_BYTES && u64::from(self.length) < length;
+        let is_like_opener = self.opener.is_some_and(|opener| opener.abs_diff(self.length) <= 2);
+        let is_terse =
+            usize::from(self.length) < HEAD_BYTES && u64::from(self.length) < length && !is_like_opener;
         self.terse = self.terse.saturating_add(u16::from(is_terse));
-        if wait >= HELD {
+        if wait >= HELD || self.blocks() {
             self.is_held();
         }
         let since = self.unproven.map_or(since, |before| before.since);
@@ -185,14 +198,19 @@ fn postgresql(request: &[u8], response: &[u8]) -> bool {
 
 /// Redis: an array of strings, and a reply. Blocking commands wait by design; after a subscription, arrays are pushed.
 fn redis(request: &[u8], response: &[u8]) -> bool {
-    let mut lines = request.split(|byte| *byte == b'\n');
-    let [b'*', ..] = lines.next().unwrap_or_default() else { return false };
-    let [b'$', ..] = lines.next().unwrap_or_default() else { return false };
-    let command = lines.next().unwrap_or_default().to_ascii_uppercase();
-    let blocks = [&b"B"[..], b"X", b"SUB", b"PSUB", b"SSUB", b"WAIT", b"MONITOR", b"PSYNC", b"SYNC"];
-    let may_block = command.is_empty() || blocks.iter().any(|block| command.starts_with(block));
-    !may_block
+    redis_command(request).is_some_and(|command| !may_block(&command))
         && matches!(response.first(), Some(b'+' | b'-' | b':' | b'$' | b'*' | b'_' | b'%' | b'~' | b','))
+}
+
+fn redis_command(request: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = request.split(|byte| *byte == b'\n');
+    let ([b'*', ..], [b'$', ..]) = (lines.next()?, lines.next()?) else { return None };
+    Some(lines.next().unwrap_or_default().to_ascii_uppercase())
+}
+
+fn may_block(command: &[u8]) -> bool {
+    let blocks = [&b"B"[..], b"X", b"SUB", b"PSUB", b"SSUB", b"WAIT", b"MONITOR", b"PSYNC", b"SYNC"];
+    command.is_empty() || blocks.iter().any(|block| command.starts_with(block))
 }
 
 /// MongoDB: `responseTo` is the request's `requestID`.
@@ -292,6 +310,21 @@ mod tests {
     }
 
     #[test]
+    fn waits_of_requests_that_block_by_design_do_not_convince() {
+        let are_convincing = |request: &[u8]| {
+            let mut turns = Turns::default();
+            for turn in 0..4_u64 {
+                turns.requests(request);
+                turns.waits(Time::from_nanos(turn), Duration::from_millis(700), 40);
+                turns.handle_client_step(Some(Duration::from_millis(1)));
+            }
+            turns.are_convincing()
+        };
+        assert!(are_convincing(b"*2\r\n$4\r\nEVAL\r\n") && are_convincing(b"stats\r\n"));
+        assert!(!are_convincing(b"*3\r\n$5\r\nBLPOP\r\n") && !are_convincing(b"reserve\r\n"));
+    }
+
+    #[test]
     fn server_that_may_speak_unasked_needs_a_reply_that_only_follows_a_request() {
         let query = b"Q\0\0\0\x0dSELECT 1\0";
         assert!(responds(query, b"T\0\0\0\x21\0\x01"));
@@ -328,8 +361,9 @@ mod tests {
 
     #[test]
     fn message_as_long_as_its_response_is_no_acknowledgement() {
-        let are_doubtful = |length| {
+        let are_doubtful = |first: &[u8], length| {
             let mut turns = Turns::default();
+            turns.requests(first);
             for turn in 0..6_u64 {
                 turns.requests(b"ping 123");
                 turns.waits(Time::from_nanos(turn), Duration::from_millis(300), length);
@@ -337,7 +371,9 @@ mod tests {
             }
             turns.are_doubtful()
         };
-        assert_eq!([4, 8, 9].map(are_doubtful), [false, false, true]);
+        assert_eq!([4, 8, 9].map(|length| are_doubtful(b"subscribe to all", length)), [false, false, true]);
+        // What the client sends of its own accord is a request, and so is what is like it.
+        assert!(!are_doubtful(b"ping 122", 9));
     }
 
     #[test]

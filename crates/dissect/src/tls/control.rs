@@ -57,7 +57,7 @@ impl Tls {
                     return;
                 }
                 let is_data = header.content == ContentType::ApplicationData;
-                let plain = self.plaintext(header.length).filter(|_| is_data);
+                let plain = self.plaintext(side, header.length).filter(|_| is_data);
                 is_control &=
                     plain.is_some_and(|plain| self.is_control_size(side, plain, is_first, is_http2));
                 if side == Side::Server && is_first {
@@ -80,8 +80,8 @@ impl Tls {
     }
 
     /// Returns the bytes of a record's plaintext, where HTTP/2 is possible.
-    fn plaintext(&self, length: u16) -> Option<u16> {
-        let plain = self.overhead.and_then(|overhead| length.checked_sub(overhead));
+    fn plaintext(&self, side: Side, length: u16) -> Option<u16> {
+        let plain = self.overhead_of(side).and_then(|overhead| length.checked_sub(overhead));
         plain.filter(|_| self.may_be_http2())
     }
 
