@@ -72,6 +72,8 @@ FAULTS = {
     "handshake-stall": ({"requests": 4}, {"handshake": 0.9}),
     "http2-window": ({"requests": 2, "response": 300_000}, {"window": 16_384}),
     "loss": ({"requests": 60, "response": 20_000}, {}),
+    "bulk": ({"requests": 3, "response": 1_500_000}, {}),
+    "syn-dropped": ({"requests": 3}, {}),
 }
 
 

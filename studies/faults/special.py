@@ -238,11 +238,53 @@ def late_replies(transport, is_faulty):
     late_messages(transport, is_faulty)
 
 
+def greeting(transport, is_faulty):
+    """The server speaks first, as those of mail do, and late."""
+    channel.HAS_ALPN = False
+
+    def serve(_, connection):
+        time.sleep(0.6 if is_faulty else 0)
+        connection.sendall(b"220 ready, and more text than an alert has\r\n")
+        while connection.recv(65536):
+            connection.sendall(b"250 fine\r\n")
+
+    _, connection = client(transport, server(transport, serve))
+    connection.recv(65536)
+    for _ in range(REQUESTS):
+        connection.sendall(b"NOOP and some words that make it longer\r\n")
+        connection.recv(65536)
+    connection.close()
+
+
+def heartbeats(transport, _):
+    """Healthy: both sides send a few bytes by clocks of their own, the server first."""
+    channel.HAS_ALPN = False
+
+    def beat(connection, pause):
+        for _ in range(6):
+            time.sleep(pause)
+            connection.sendall(b"still here")
+
+    def serve(_, connection):
+        threading.Thread(target=beat, args=(connection, 0.37)).start()
+        while connection.recv(100):
+            pass
+
+    _, connection = client(transport, server(transport, serve))
+    beat(connection, 0.53)
+    connection.close()
+
+
+def short_messages(transport, is_faulty):
+    """WebSocket: the shortest of questions, each answered late by a longer message."""
+    websocket(transport, True, 0.4 if is_faulty else 0, 10)
+
+
 UPGRADE = b"GET /chat HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 SWITCHES = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 
 
-def websocket(transport, is_asked, pause=0.3):
+def websocket(transport, is_asked, pause=0.3, asked=32):
     message = b"\x81\x20" + b"m" * 32
 
     def serve(speaker, connection):
@@ -260,7 +302,7 @@ def websocket(transport, is_asked, pause=0.3):
         speaker.fill()
     for _ in range(8):
         if is_asked:
-            connection.sendall(b"\x81\xa0mask" + b"q" * 32)
+            connection.sendall(bytes((0x81, 0x80 + asked)) + b"mask" + b"q" * asked)
         speaker.fill()
     connection.close()
 
@@ -500,6 +542,9 @@ FAULTS = {
     "pushes": pushes,
     "late-messages": late_messages,
     "late-replies": late_replies,
+    "greeting": greeting,
+    "heartbeats": heartbeats,
+    "short-messages": short_messages,
     "expect": expects,
     "proxy": proxy,
     "quic-unanswered": datagrams,

@@ -80,6 +80,12 @@ CASES = [
     Case("pushes", "nothing", transports=HTTP1, has_faulty=False),
     Case("late-messages", "server-think", transports=HTTP1),
     Case("late-replies", "server-think", transports=("tls12", "tls13")),
+    Case("short-messages", "server-think", transports=HTTP1),
+    Case("greeting", "server-think", transports=HTTP1),
+    Case("heartbeats", "nothing", transports=("tls12", "tls13"), has_faulty=False),
+    # The sender fills the queue of the link: its losses are the signal to slow down.
+    Case("bulk", "nothing", "dsl", HTTP1, has_faulty=False),
+    Case("syn-dropped", LOSS, filter="tcp flags syn / syn,ack limit rate 1/hour burst 1 packets drop"),
     Case("expect", "expect-100-continue", "cable", HTTP1, dict.fromkeys(("tls12", "tls13"), "expect-100-continue nothing")),
     Case("proxy", NAGLE),
     Case("quic-unanswered", "quic-unanswered", transports=("clear",)),

@@ -18,7 +18,7 @@
 //! | `scale=N` | the window scale of a SYN; no such option without it |
 //! | `hex=...` | these bytes |
 //! | `client-hello`, `server-hello`, `hello-retry` | these records of TLS 1.3, for HTTP |
-//! | `mail-hello` | a Client Hello for another protocol than HTTP/1.1 |
+//! | `mail-hello` | a Client Hello for another protocol than HTTP |
 //! | `records=N,M` | TLS records of application data with bodies of N and M bytes |
 //! | `mptcp=...` | an option of Multipath TCP with these bytes |
 //! | `bare` | it acknowledges nothing |
@@ -168,8 +168,8 @@ impl Script<'_> {
     }
 }
 
-/// `http/1.1` in the ALPN of the Client Hello.
-const HTTP: &str = "687474702f312e31";
+/// `h2` and `http/1.1` in the ALPN of the Client Hello.
+const HTTP: &str = "02683208687474702f312e31";
 /// Client Hello to `a.example` with a share of X25519 and ALPN `h2`, `http/1.1`.
 const CLIENT_HELLO: &str = "160303006c010000680303010101010101010101010101010101010101010101010101010101010101010100000213010100\
     003d0000000e000c000009612e6578616d706c650010000e000c02683208687474702f312e31002b00030203040033000800\
@@ -273,7 +273,9 @@ impl ScriptLine {
                     "missed" => read.is_missed = true,
                     "public" => read.is_public = true,
                     "client-hello" => read.payload = bytes(CLIENT_HELLO),
-                    "mail-hello" => read.payload = bytes(&CLIENT_HELLO.replace(HTTP, "696d617034726576")),
+                    "mail-hello" => {
+                        read.payload = bytes(&CLIENT_HELLO.replace(HTTP, "02696d08696d617034726576"))
+                    }
                     "server-hello" => read.payload = bytes(SERVER_HELLO),
                     "hello-retry" => read.payload = bytes(HELLO_RETRY),
                     other => panic!("{other}"),
