@@ -51,6 +51,10 @@ pub struct Tls {
     /// were sent.
     since_update: Both<u64>,
     is_updated: Both<bool>,
+    /// Whether the client's last record can be a PING, with updates of windows or without, and the number of those that the server
+    /// answered by a record of that size alone.
+    is_pinged: bool,
+    pongs: u16,
     /// The last records of each side that only updates of HTTP/2's windows can be.
     updates: Both<VecDeque<Mark>>,
     /// Length of the records that may be session tickets, and their number.
@@ -154,6 +158,8 @@ impl Tls {
             since_update: Both::default(),
             is_updated: Both::default(),
             updates: Both::default(),
+            is_pinged: false,
+            pongs: 0,
             tickets: None,
             soon: Duration::from_millis(20),
             is_whole,
@@ -355,6 +361,9 @@ impl Tls {
     /// Handles a record of content that may update a window of HTTP/2.
     fn update_window(&mut self, side: Side, length: u16, mark: Mark) {
         let plain = self.overhead_of(side).map_or(length, |overhead| length.saturating_sub(overhead));
+        let is_pong = self.is_pinged && side == Side::Server && plain == control::PING;
+        self.pongs = self.pongs.saturating_add(u16::from(is_pong));
+        self.is_pinged = side == Side::Client && control::is_ping(plain);
         if self.is_http2 == Some(true) && self.is_window_update(side, plain) {
             let updates = self.updates.of_mut(side);
             updates.truncate(MAX_UPDATES - 1);

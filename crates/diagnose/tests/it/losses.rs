@@ -6,6 +6,31 @@ use wire::Duration;
 use crate::report::VantagePoint;
 use crate::script::{Script, opened};
 
+/// gRPC measures the path after data: a PING with an update of the window. Events go on regardless.
+#[test]
+fn pings_of_a_stream_over_tls_do_not_ask_for_its_events() {
+    let is_blamed = |pong: u32| {
+        let mut lines = String::from(
+            "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n75.2 S records=44\n90.3 C\n",
+        );
+        for event in 0..8 {
+            let at = 380.0 + 300.0 * f64::from(event);
+            lines += &format!(
+                "{at} S records=60\n{} C records=47\n{} S records={pong}\n{} C\n",
+                at + 15.1,
+                at + 30.2,
+                at + 45.3
+            );
+        }
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
+        report
+            .findings
+            .iter()
+            .any(|found| found.cause == Cause::ServerThink && found.severity.is_worth_fixing())
+    };
+    assert_eq!([34, 60].map(is_blamed), [false, true]);
+}
+
 /// Returns the losses found, with their time in whole milliseconds.
 fn faults(one_way_ms: f64, lines: &str, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
     let losses = [Cause::RetransmissionTimeout, Cause::TailLossProbe, Cause::FastRetransmit];

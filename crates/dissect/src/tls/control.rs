@@ -25,7 +25,13 @@ pub(super) const WINDOW_UPDATE: u16 = 13;
 /// Those of a stream and of the connection, or of two streams and it, in one record.
 pub(super) const TWO_WINDOW_UPDATES: u16 = 2 * WINDOW_UPDATE;
 pub(super) const THREE_WINDOW_UPDATES: u16 = 3 * WINDOW_UPDATE;
-const PING: u16 = 17;
+pub(super) const PING: u16 = 17;
+
+/// Returns whether a plaintext of this size can be a PING, perhaps with updates of windows: gRPC measures the path with it after data.
+pub(super) fn is_ping(size: u16) -> bool {
+    const MAX_UPDATES: u16 = 3;
+    (0..=MAX_UPDATES).any(|updates| size == PING + updates * WINDOW_UPDATE)
+}
 
 /// Returns whether a plaintext of this size can be the server's first record in HTTP/2: SETTINGS, perhaps with a
 /// WINDOW_UPDATE and the acknowledgement of the client's SETTINGS.
@@ -90,6 +96,9 @@ impl Tls {
         match (side, is_http2) {
             (Side::Server, _) if is_first => is_server_preface(plain),
             (Side::Server, Some(true)) if self.contents.client <= 2 && plain == PING => true,
+            // Once one was answered so: a request and its response rarely have these sizes.
+            (Side::Client, Some(true)) if self.pongs > 0 && is_ping(plain) => true,
+            (Side::Server, Some(true)) if self.pongs > 0 && self.is_pinged && plain == PING => true,
             (Side::Client | Side::Server, Some(true)) => plain == EMPTY || self.is_window_update(side, plain),
             (Side::Client | Side::Server, Some(false) | None) => false,
         }
@@ -99,6 +108,12 @@ impl Tls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_of_a_ping_are_those_of_one_ping_with_updates() {
+        assert_eq!([17, 30, 43, 56].map(is_ping), [true; 4]);
+        assert_eq!([9, 13, 26, 34, 69].map(is_ping), [false; 5]);
+    }
 
     #[test]
     fn sizes_of_a_server_preface_are_those_of_settings() {
