@@ -20,6 +20,7 @@ pub mod http1;
 pub(crate) mod http2;
 mod http3;
 pub(crate) mod id;
+mod pending;
 pub(crate) use http3::Http3;
 
 use ::http1::message::{PeerFault, RequestHead, ResponseHead};

@@ -11,19 +11,17 @@
 pub(super) mod message;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::num::NonZeroU8;
 
 use http1::message::{PeerFault, ResponseHead};
 use http2::Event;
 use http2::endpoint::{CANCEL, REFUSED_STREAM};
-use page::Priority;
 use wire::Time;
 
 use super::backup::Backups;
 use super::http1::Http1;
+use super::pending::PendingRequests;
 use super::{
-    ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
-    ToTransport, Wire,
+    ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, RequestId, ToTransport, Wire,
 };
 use crate::plan::Http1Config;
 use crate::report::{Break, Failure};
@@ -33,13 +31,9 @@ use crate::web::{Browser, WebConfig};
 #[derive(Debug)]
 pub(crate) struct Http2 {
     config: WebConfig,
-    tries: NonZeroU8,
     /// Requests to origins without HTTP/2.
     http1: Http1,
-    /// Requests that have not ended.
-    requests: BTreeMap<RequestId, PendingRequest>,
-    /// Requests that wait for a connection: by priority, and in order within one.
-    queue: VecDeque<RequestId>,
+    pending: PendingRequests,
     connections: BTreeMap<ConnectionId, Connection>,
     backups: Backups,
     /// The browser whose policy decides on connections, if any.
@@ -50,13 +44,6 @@ pub(crate) struct Http2 {
     /// Whether connections or requests may have changed since the last [`Http2::settle`].
     is_changed: bool,
     outcomes: VecDeque<Outcome>,
-}
-
-#[derive(Debug)]
-struct PendingRequest {
-    request: Request,
-    /// Remaining number of tries.
-    tries: u8,
 }
 
 /// A connection, and the requests that it carries.
@@ -90,11 +77,9 @@ impl Http2 {
     pub(crate) const fn new(config: WebConfig, http1: Http1Config) -> Self {
         Self {
             config,
-            tries: http1.tries,
             browser: http1.browser,
             http1: Http1::new(http1),
-            requests: BTreeMap::new(),
-            queue: VecDeque::new(),
+            pending: PendingRequests::new(http1.tries),
             connections: BTreeMap::new(),
             backups: Backups::new(),
             opened: 0,
@@ -111,11 +96,7 @@ impl Http2 {
             ToTransport::Send(request) if !self.config.has_http2(request.origin) => {
                 self.http1.request(ToTransport::Send(request));
             }
-            ToTransport::Send(request) => {
-                let id = request.id;
-                self.requests.insert(id, PendingRequest { request, tries: self.tries.get() });
-                self.enqueue(id, false);
-            }
+            ToTransport::Send(request) => self.pending.add(request),
             ToTransport::Cancel(id) => {
                 self.cancel(id);
                 self.http1.request(ToTransport::Cancel(id));
@@ -125,29 +106,13 @@ impl Http2 {
                 self.http1.request(ToTransport::CloseIdle);
             }
             ToTransport::Abort => {
-                self.queue.clear();
-                self.requests.clear();
+                self.pending.clear();
                 for (id, _) in std::mem::take(&mut self.connections) {
                     self.wire(Wire::Close(id, Ending::Reset));
                 }
                 self.http1.request(ToTransport::Abort);
             }
         }
-    }
-
-    /// Adds a request to the queue: behind those of its priority, or before them.
-    fn enqueue(&mut self, id: RequestId, is_first: bool) {
-        let priority = self.priority(id);
-        let is_before = |other: &RequestId| match is_first {
-            true => self.priority(*other) > priority,
-            false => self.priority(*other) >= priority,
-        };
-        let place = self.queue.partition_point(is_before);
-        self.queue.insert(place, id);
-    }
-
-    fn priority(&self, id: RequestId) -> Priority {
-        self.requests.get(&id).map_or(Priority::Lowest, |pending| pending.request.priority)
     }
 
     /// Handles input from the network.
@@ -222,7 +187,7 @@ impl Http2 {
 
     /// Whether no request and no connection is left.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_empty = self.requests.is_empty() && self.connections.is_empty() && self.outcomes.is_empty();
+        let is_empty = self.pending.is_empty() && self.connections.is_empty() && self.outcomes.is_empty();
         is_empty && self.http1.is_idle()
     }
 
@@ -239,17 +204,16 @@ impl Http2 {
         // Of each server, the number of requests that found no connection.
         let mut waiting: BTreeMap<Endpoint, usize> = BTreeMap::new();
         let mut place = 0;
-        while let Some(id) = self.queue.get(place).copied() {
-            let origin = self.requests.get(&id).map(|pending| pending.request.origin);
-            let Some(origin) = origin.map(|origin| self.config.endpoint(origin)) else { break };
+        while let Some(request) = self.pending.waiting(place) {
+            let (id, origin) = (request.id, self.config.endpoint(request.origin));
             let waiting = waiting.entry(origin).or_default();
             let carrier = self.connection_to(now, origin, *waiting);
-            if !carrier.is_some_and(|carrier| self.begin(carrier, id)) {
+            if carrier.is_some_and(|carrier| self.begin(carrier, id)) {
+                self.pending.sent(place);
+            } else {
                 *waiting += 1;
                 place += 1;
-                continue;
             }
-            self.queue.remove(place);
         }
     }
 
@@ -259,12 +223,11 @@ impl Http2 {
         else {
             return false;
         };
-        let Some(pending) = self.requests.get_mut(&id) else { return false };
-        let Some(stream) = message::send(&mut connection.endpoint, &pending.request, &self.config) else {
+        let Some(request) = self.pending.get(id) else { return false };
+        let Some(stream) = message::send(&mut connection.endpoint, request, &self.config) else {
             return false;
         };
-        pending.tries -= 1;
-        let wants_content = pending.request.wants_content;
+        let wants_content = request.wants_content;
         connection.exchanges.insert(stream, Exchange { request: id, wants_content, has_response: false });
         self.event(FromTransport::Sent(id, carrier));
         true
@@ -399,7 +362,7 @@ impl Http2 {
     fn done(&mut self, id: ConnectionId, stream: u32) {
         let exchanges = self.connections.get_mut(&id).map(|connection| &mut connection.exchanges);
         if let Some(exchange) = exchanges.and_then(|exchanges| exchanges.remove(&stream)) {
-            self.requests.remove(&exchange.request);
+            self.pending.end(exchange.request);
             self.event(FromTransport::Done(exchange.request));
         }
     }
@@ -407,13 +370,7 @@ impl Http2 {
     /// Retries a request where allowed; else it has failed. One that was not processed may always be retried.
     fn retry(&mut self, exchange: Exchange, was_refused: bool, failure: Failure) {
         let Exchange { request, wants_content: _, has_response } = exchange;
-        let may_retry = self.requests.get(&request).is_some_and(|pending| {
-            let is_allowed = was_refused || pending.request.head.method.is_safe();
-            pending.tries > 0 && !has_response && is_allowed
-        });
-        if may_retry {
-            self.enqueue(request, true);
-        } else if self.requests.remove(&request).is_some() {
+        if self.pending.retry(request, has_response, was_refused) {
             self.event(FromTransport::Failed(request, failure));
         }
     }
@@ -428,24 +385,12 @@ impl Http2 {
         if connection.is_open || self.connections.values().any(is_other) {
             return;
         }
-        let waits =
-            |pending: &PendingRequest| self.config.endpoint(pending.request.origin) == connection.origin;
-        let is_waiting = |request: &RequestId| self.requests.get(request).is_some_and(waits);
-        let waiting: Vec<RequestId> = self.queue.iter().copied().filter(is_waiting).collect();
-        for request in waiting {
-            let Some(pending) = self.requests.get_mut(&request) else { continue };
-            pending.tries -= 1;
-            if pending.tries == 0 {
-                self.queue.retain(|other| *other != request);
-                self.requests.remove(&request);
-                self.event(FromTransport::Failed(request, failure));
-            }
-        }
+        let failed = self.pending.fail_waiting(|origin| self.config.endpoint(origin) == connection.origin);
+        failed.into_iter().for_each(|request| self.event(FromTransport::Failed(request, failure)));
     }
 
     fn cancel(&mut self, id: RequestId) {
-        self.requests.remove(&id);
-        self.queue.retain(|other| *other != id);
+        self.pending.cancel(id);
         for connection in self.connections.values_mut() {
             let stream = connection.exchanges.iter().find(|(_, exchange)| exchange.request == id);
             if let Some(stream) = stream.map(|(stream, _)| *stream) {

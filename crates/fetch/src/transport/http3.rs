@@ -10,16 +10,15 @@
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU8;
 
 use ::http3::{CloseReason, Event, REQUEST_REJECTED};
 use http1::message::{PeerFault, ResponseHead};
-use page::Priority;
 use wire::{Seed, Time};
 
 use super::http2::{Http2, message};
+use super::pending::PendingRequests;
 use super::{
-    ConnectionId, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId, ToTransport, Wire,
+    ConnectionId, Endpoint, FromTransport, FromWire, Outcome, Progress, RequestId, ToTransport, Wire,
 };
 use crate::plan::{Discovery, Plan, PlanError};
 use crate::report::{Break, Failure};
@@ -30,7 +29,6 @@ use crate::web::{Http3Config, WebConfig};
 pub(crate) struct Http3 {
     config: WebConfig,
     discovery: Discovery,
-    tries: NonZeroU8,
     names: Vec<String>,
     /// Requests that HTTP/2 or HTTP/1.1 carries.
     http2: Http2,
@@ -41,10 +39,7 @@ pub(crate) struct Http3 {
     /// Those of them to which a connection is wanted before a request uses it.
     wanted: BTreeSet<Endpoint>,
     quic: ::http3::Endpoint,
-    /// Requests that have not ended.
-    requests: BTreeMap<RequestId, PendingRequest>,
-    /// Requests that wait for a connection: by priority, and in order within one.
-    queue: VecDeque<RequestId>,
+    pending: PendingRequests,
     connections: BTreeMap<::http3::ConnectionId, Connection>,
     opened: u32,
     closes_idle: bool,
@@ -53,13 +48,6 @@ pub(crate) struct Http3 {
     /// Next timer of QUIC, as of then.
     timer: Option<Time>,
     outcomes: VecDeque<Outcome>,
-}
-
-#[derive(Debug)]
-struct PendingRequest {
-    request: Request,
-    /// Remaining number of tries.
-    tries: u8,
 }
 
 /// A connection, and the requests that it carries.
@@ -102,14 +90,12 @@ impl Http3 {
             http2: Http2::new(config.clone(), plan.http1()),
             config,
             discovery,
-            tries: plan.http1().tries,
             names: plan.origins.clone(),
             unnamed: BTreeMap::new(),
             known: BTreeSet::new(),
             wanted: BTreeSet::new(),
             quic,
-            requests: BTreeMap::new(),
-            queue: VecDeque::new(),
+            pending: PendingRequests::new(plan.http1().tries),
             connections: BTreeMap::new(),
             opened: 0,
             closes_idle: false,
@@ -136,8 +122,7 @@ impl Http3 {
                     self.wanted.insert(origin);
                     return self.http2.request(ToTransport::Send(request));
                 }
-                self.requests.insert(id, PendingRequest { request, tries: self.tries.get() });
-                self.enqueue(id, false);
+                self.pending.add(request);
             }
             ToTransport::Cancel(id) => {
                 self.cancel(id);
@@ -148,8 +133,7 @@ impl Http3 {
                 self.http2.request(ToTransport::CloseIdle);
             }
             ToTransport::Abort => {
-                self.queue.clear();
-                self.requests.clear();
+                self.pending.clear();
                 self.connections.values_mut().for_each(|connection| connection.exchanges.clear());
                 self.closes_idle = true;
                 self.http2.request(ToTransport::Abort);
@@ -166,21 +150,6 @@ impl Http3 {
         }
     }
 
-    /// Adds a request to the queue: behind those of its priority, or before them.
-    fn enqueue(&mut self, id: RequestId, is_first: bool) {
-        let priority = self.priority(id);
-        let is_before = |other: &RequestId| match is_first {
-            true => self.priority(*other) > priority,
-            false => self.priority(*other) >= priority,
-        };
-        let place = self.queue.partition_point(is_before);
-        self.queue.insert(place, id);
-    }
-
-    fn priority(&self, id: RequestId) -> Priority {
-        self.requests.get(&id).map_or(Priority::Lowest, |pending| pending.request.priority)
-    }
-
     /// Handles input from the network.
     pub(crate) fn handle(&mut self, now: Time, input: FromWire<'_>) {
         match input {
@@ -188,7 +157,7 @@ impl Http3 {
                 self.is_changed = true;
                 let mut events = Vec::new();
                 self.quic.receive(now, address(origin), datagram, &mut |event| {
-                    events.extend(keep(event, &self.connections, &self.requests));
+                    events.extend(keep(event, &self.connections, &self.pending));
                 });
                 self.process(events);
             }
@@ -273,7 +242,7 @@ impl Http3 {
         let until = if self.is_changed { self.quic.timeout() } else { self.timer };
         if until.is_some_and(|until| until <= now) {
             let mut events = Vec::new();
-            self.quic.expire(now, &mut |event| events.extend(keep(event, &self.connections, &self.requests)));
+            self.quic.expire(now, &mut |event| events.extend(keep(event, &self.connections, &self.pending)));
             self.process(events);
             self.is_changed = true;
             return Progress::Some;
@@ -286,7 +255,7 @@ impl Http3 {
 
     /// Whether no request and no connection is left.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_empty = self.requests.is_empty() && self.connections.is_empty() && self.outcomes.is_empty();
+        let is_empty = self.pending.is_empty() && self.connections.is_empty() && self.outcomes.is_empty();
         is_empty && self.http2.is_idle()
     }
 
@@ -297,15 +266,14 @@ impl Http3 {
     /// Passes waiting requests to their connections, which are opened where there are none.
     fn assign(&mut self, now: Time) {
         let mut place = 0;
-        while let Some(id) = self.queue.get(place).copied() {
-            let origin = self.requests.get(&id).map(|pending| pending.request.origin);
-            let Some(origin) = origin.and_then(|origin| self.config.http3_endpoint(origin)) else { break };
+        while let Some(request) = self.pending.waiting(place) {
+            let id = request.id;
+            let Some(origin) = self.config.http3_endpoint(request.origin) else { break };
             let carrier = self.connection_to(now, origin);
-            if carrier.is_none_or(|carrier| !self.begin(carrier, id)) {
-                place += 1;
-                continue;
+            match carrier.is_some_and(|carrier| self.begin(carrier, id)) {
+                true => self.pending.sent(place),
+                false => place += 1,
             }
-            self.queue.remove(place);
         }
     }
 
@@ -315,13 +283,12 @@ impl Http3 {
         else {
             return false;
         };
-        let Some(pending) = self.requests.get_mut(&id) else { return false };
+        let Some(request) = self.pending.get(id) else { return false };
         let quic = &mut self.quic;
-        let stream = message::with_fields(&pending.request, &self.config, |fields, priority, body| {
+        let stream = message::with_fields(request, &self.config, |fields, priority, body| {
             quic.request(carrier, fields, priority, body)
         });
         let Some(stream) = stream else { return false };
-        pending.tries -= 1;
         connection.exchanges.insert(stream, Exchange { request: id, has_response: false });
         let number = connection.id;
         self.event(FromTransport::Sent(id, number));
@@ -364,7 +331,7 @@ impl Http3 {
             }
             QuicEvent::End(stream) => {
                 if let Some(exchange) = connection.exchanges.remove(&stream) {
-                    self.requests.remove(&exchange.request);
+                    self.pending.end(exchange.request);
                     self.event(FromTransport::Done(exchange.request));
                 }
             }
@@ -383,13 +350,7 @@ impl Http3 {
     /// Retries a request where allowed; else it has failed. One that was not processed may always be retried.
     fn retry(&mut self, exchange: Exchange, was_refused: bool, failure: Failure) {
         let Exchange { request, has_response } = exchange;
-        let may_retry = self.requests.get(&request).is_some_and(|pending| {
-            let is_allowed = was_refused || pending.request.head.method.is_safe();
-            pending.tries > 0 && !has_response && is_allowed
-        });
-        if may_retry {
-            self.enqueue(request, true);
-        } else if self.requests.remove(&request).is_some() {
+        if self.pending.retry(request, has_response, was_refused) {
             self.event(FromTransport::Failed(request, failure));
         }
     }
@@ -403,25 +364,13 @@ impl Http3 {
         if connection.is_open {
             return;
         }
-        let waits = |pending: &PendingRequest| {
-            self.config.http3_endpoint(pending.request.origin) == Some(connection.origin)
-        };
-        let is_waiting = |request: &RequestId| self.requests.get(request).is_some_and(waits);
-        let waiting: Vec<RequestId> = self.queue.iter().copied().filter(is_waiting).collect();
-        for request in waiting {
-            let Some(pending) = self.requests.get_mut(&request) else { continue };
-            pending.tries -= 1;
-            if pending.tries == 0 {
-                self.queue.retain(|other| *other != request);
-                self.requests.remove(&request);
-                self.event(FromTransport::Failed(request, failure));
-            }
-        }
+        let failed =
+            self.pending.fail_waiting(|origin| self.config.http3_endpoint(origin) == Some(connection.origin));
+        failed.into_iter().for_each(|request| self.event(FromTransport::Failed(request, failure)));
     }
 
     fn cancel(&mut self, id: RequestId) {
-        self.requests.remove(&id);
-        self.queue.retain(|other| *other != id);
+        self.pending.cancel(id);
         for (carrier, connection) in &mut self.connections {
             let stream = connection.exchanges.iter().find(|(_, exchange)| exchange.request == id);
             if let Some(stream) = stream.map(|(stream, _)| *stream) {
@@ -443,7 +392,7 @@ impl Connection {
 fn keep(
     event: Event<'_>,
     connections: &BTreeMap<::http3::ConnectionId, Connection>,
-    requests: &BTreeMap<RequestId, PendingRequest>,
+    pending: &PendingRequests,
 ) -> Option<(::http3::ConnectionId, QuicEvent)> {
     Some(match event {
         Event::Connected(id) => (id, QuicEvent::Connected),
@@ -452,7 +401,7 @@ fn keep(
         }
         Event::Data { connection, stream, bytes } => {
             let exchange = connections.get(&connection)?.exchanges.get(&stream)?;
-            let wants = requests.get(&exchange.request)?.request.wants_content;
+            let wants = pending.get(exchange.request)?.wants_content;
             let content = if wants { bytes.to_vec() } else { Vec::new() };
             (connection, QuicEvent::Body(stream, bytes.len() as u64, content))
         }

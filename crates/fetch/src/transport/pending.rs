@@ -1,0 +1,115 @@
+//! Requests of a transport with streams: those that have not ended, and the order of those that wait for a connection.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU8;
+
+use page::Priority;
+
+use super::{Endpoint, Request, RequestId};
+
+/// Requests that have not ended.
+#[derive(Debug)]
+pub(super) struct PendingRequests {
+    tries: NonZeroU8,
+    requests: BTreeMap<RequestId, PendingRequest>,
+    /// Requests that wait for a connection: by priority, and in order within one.
+    queue: VecDeque<RequestId>,
+}
+
+#[derive(Debug)]
+struct PendingRequest {
+    request: Request,
+    /// Remaining number of tries.
+    tries: u8,
+}
+
+impl PendingRequests {
+    /// No requests yet; each will be tried this often.
+    pub(super) const fn new(tries: NonZeroU8) -> Self {
+        Self { tries, requests: BTreeMap::new(), queue: VecDeque::new() }
+    }
+
+    /// Adds a request, which waits for a connection.
+    pub(super) fn add(&mut self, request: Request) {
+        let id = request.id;
+        self.requests.insert(id, PendingRequest { request, tries: self.tries.get() });
+        self.enqueue(id, false);
+    }
+
+    /// Adds a request to the queue: behind those of its priority, or before them.
+    fn enqueue(&mut self, id: RequestId, is_first: bool) {
+        let priority = self.priority(id);
+        let is_before = |other: &RequestId| match is_first {
+            true => self.priority(*other) > priority,
+            false => self.priority(*other) >= priority,
+        };
+        let place = self.queue.partition_point(is_before);
+        self.queue.insert(place, id);
+    }
+
+    fn priority(&self, id: RequestId) -> Priority {
+        self.get(id).map_or(Priority::Lowest, |request| request.priority)
+    }
+
+    pub(super) fn get(&self, id: RequestId) -> Option<&Request> {
+        self.requests.get(&id).map(|pending| &pending.request)
+    }
+
+    /// The request at this place of the queue.
+    pub(super) fn waiting(&self, place: usize) -> Option<&Request> {
+        self.queue.get(place).and_then(|id| self.get(*id))
+    }
+
+    /// Notes that the request at this place of the queue has been sent.
+    pub(super) fn sent(&mut self, place: usize) {
+        if let Some(pending) = self.queue.remove(place).and_then(|id| self.requests.get_mut(&id)) {
+            pending.tries -= 1;
+        }
+    }
+
+    /// Retries a request where allowed; returns whether it has failed instead. One that was not processed may always be retried.
+    pub(super) fn retry(&mut self, id: RequestId, has_response: bool, was_refused: bool) -> bool {
+        let may_retry = self.requests.get(&id).is_some_and(|pending| {
+            let is_allowed = was_refused || pending.request.head.method.is_safe();
+            pending.tries > 0 && !has_response && is_allowed
+        });
+        if may_retry {
+            self.enqueue(id, true);
+            return false;
+        }
+        self.requests.remove(&id).is_some()
+    }
+
+    /// Takes a try off the requests that wait for a connection to these origins; returns those that had no other.
+    pub(super) fn fail_waiting(&mut self, is_to: impl Fn(Endpoint) -> bool) -> Vec<RequestId> {
+        let mut failed = Vec::new();
+        for id in &self.queue {
+            let Some(pending) = self.requests.get_mut(id) else { continue };
+            if is_to(pending.request.origin) {
+                pending.tries -= 1;
+                failed.extend((pending.tries == 0).then_some(*id));
+            }
+        }
+        failed.iter().for_each(|id| self.cancel(*id));
+        failed
+    }
+
+    /// Removes a request that has ended.
+    pub(super) fn end(&mut self, id: RequestId) {
+        self.requests.remove(&id);
+    }
+
+    pub(super) fn cancel(&mut self, id: RequestId) {
+        self.requests.remove(&id);
+        self.queue.retain(|other| *other != id);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+        self.requests.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
