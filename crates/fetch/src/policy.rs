@@ -80,6 +80,8 @@ pub(crate) struct Policy {
     requests: BTreeMap<RequestId, usize>,
     sent: u32,
     deadline: Time,
+    /// The last timeout, if nothing has happened since.
+    quiet_until: Option<Option<Time>>,
     outputs: VecDeque<Output>,
 }
 
@@ -139,6 +141,7 @@ impl Policy {
             requests: BTreeMap::new(),
             sent: 0,
             deadline: now + plan.deadline,
+            quiet_until: None,
             outputs: VecDeque::new(),
             plan,
         })
@@ -146,11 +149,19 @@ impl Policy {
 
     /// Next output.
     pub(crate) fn poll(&mut self, now: Time) -> Output {
+        if let Some(until) = self.quiet_until.filter(|until| until.is_none_or(|until| now < until)) {
+            return Output::Timeout(until);
+        }
         self.expire(now);
         if self.outputs.is_empty() {
             self.release(now);
         }
-        self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timeout()))
+        if let Some(output) = self.outputs.pop_front() {
+            return output;
+        }
+        let until = self.timeout();
+        self.quiet_until = Some(until);
+        Output::Timeout(until)
     }
 
     /// Whether everything has arrived or failed.

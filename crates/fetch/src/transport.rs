@@ -15,6 +15,7 @@
 //! connections, which a policy does not know one by one.
 
 mod backup;
+mod connections;
 pub mod dhttp;
 pub mod http1;
 pub(crate) mod http2;

@@ -26,15 +26,20 @@ fn main() {
         }
         return;
     }
-    // Whole pages of today only.
+    // Whole pages of today only; `--web http2 20`: those of one protocol, so often, to count instructions.
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--web").skip(1);
     if std::env::args().any(|argument| argument == "--web") {
-        return web();
+        let protocol = arguments.next();
+        return web(
+            protocol.as_deref(),
+            arguments.next().and_then(|count| count.parse().ok()).unwrap_or(500),
+        );
     }
     for stack in ["period", "linux"] {
         bulk(stack);
     }
     pages();
-    web();
+    web(None, 500);
     grid();
 }
 
@@ -107,7 +112,7 @@ fn pages() {
 }
 
 /// 100 objects of 12 hosts over 4G, with TLS 1.3.
-fn web() {
+fn web(only: Option<&str>, count: u32) {
     let object = |index: u64| Object {
         host: usize::try_from(index % 12).unwrap_or_default(),
         after: if index == 0 { Vec::new() } else { vec![Dependency::on_end(0)] },
@@ -118,10 +123,12 @@ fn web() {
     let network = Network::named("4g").expect("a network of the catalogue");
     let stack = Stack::named("linux").expect("a stack of the catalogue");
     for protocol in [Protocol::Http3, Protocol::Http2, Protocol::Http11Parallel] {
+        if only.is_some_and(|only| only != protocol.name()) {
+            continue;
+        }
         let scenario = Scenario::new(network.clone(), page.clone(), protocol, stack.clone());
         let scenario = Scenario { tls: Tls::V13, ..scenario };
         let experiment = Experiment::new(&scenario, Hosts::default()).expect("a scenario that can be run");
-        let count = 500;
         let (time, packets) = timed(|| {
             (0..count)
                 .map(|number| experiment.run(number, false).expect("a run"))

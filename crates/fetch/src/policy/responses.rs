@@ -16,6 +16,7 @@ use crate::transport::{FromTransport, RequestId};
 impl Policy {
     /// Handles an event of the transport.
     pub(crate) fn handle(&mut self, now: Time, event: FromTransport) {
+        self.quiet_until = None;
         match event {
             FromTransport::Sent(request, connection) => {
                 if let Some(&object) = self.requests.get(&request) {

@@ -15,6 +15,7 @@ use page::Priority;
 use wire::Time;
 
 use super::backup::Backups;
+use super::connections::Connections;
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
     ToTransport, Wire,
@@ -32,16 +33,19 @@ pub(crate) struct Http1 {
     /// Requests that have not ended.
     requests: BTreeMap<RequestId, PendingRequest>,
     /// Requests that wait for a connection: by priority, and in order within one.
-    queue: VecDeque<RequestId>,
-    connections: BTreeMap<ConnectionId, Connection>,
+    queue: VecDeque<QueuedRequest>,
+    delayable: DelayableRequests,
+    connections: Connections<ConnectionId, Connection>,
     backups: Backups,
     pub(super) opened: u32,
     /// Origins where the last connection that ended before its responses broke without announcing it.
     cautious: BTreeSet<Endpoint>,
     /// Whether unused connections are to be closed, once the queue is empty.
     closes_idle: bool,
-    /// Whether connections or requests have changed since the last [`Http1::settle`]. Part of a body changes none.
+    /// Whether connections or requests have changed since the last [`Http1::settle`]. Only the end of a response changes them.
     is_changed: bool,
+    /// Connections that may have something to send.
+    touched: BTreeSet<ConnectionId>,
     /// Next timer, as of then.
     timer: Option<Time>,
     outcomes: VecDeque<Outcome>,
@@ -57,6 +61,46 @@ struct PendingRequest {
     is_scheduled: bool,
 }
 
+/// A request that waits for a connection.
+#[derive(Clone, Copy, Debug)]
+struct QueuedRequest {
+    id: RequestId,
+    origin: Endpoint,
+    priority: Priority,
+    is_scheduled: bool,
+}
+
+/// Scheduled requests that a browser may delay, and that have not ended: of each origin, and of all.
+#[derive(Debug, Default)]
+struct DelayableRequests {
+    of: BTreeMap<Endpoint, usize>,
+    all: usize,
+}
+
+impl DelayableRequests {
+    /// Whether a browser has requests of this priority wait for others.
+    fn includes(priority: Priority) -> bool {
+        priority < Priority::High
+    }
+
+    /// Counts one more, if the browser permits it.
+    fn add(&mut self, origin: Endpoint, browser: &Browser) -> bool {
+        let of = self.of.entry(origin).or_default();
+        let is_permitted = *of < browser.delayable_to_origin && self.all < browser.delayable;
+        if is_permitted {
+            *of += 1;
+            self.all += 1;
+        }
+        is_permitted
+    }
+
+    /// Counts one less.
+    fn remove(&mut self, origin: Endpoint) {
+        self.all -= 1;
+        self.of.entry(origin).and_modify(|of| *of -= 1);
+    }
+}
+
 impl PendingRequest {
     const fn new(request: Request, tries: u8) -> Self {
         Self { request, tries, is_scheduled: false }
@@ -69,12 +113,14 @@ impl Http1 {
             config,
             requests: BTreeMap::new(),
             queue: VecDeque::new(),
-            connections: BTreeMap::new(),
+            delayable: DelayableRequests { of: BTreeMap::new(), all: 0 },
+            connections: Connections::new(),
             backups: Backups::new(),
             opened: 0,
             cautious: BTreeSet::new(),
             closes_idle: false,
             is_changed: false,
+            touched: BTreeSet::new(),
             timer: None,
             outcomes: VecDeque::new(),
         }
@@ -87,15 +133,15 @@ impl Http1 {
             ToTransport::Send(request) => {
                 let id = request.id;
                 self.requests.insert(id, PendingRequest::new(request, self.config.tries.get()));
-                let place = self.queue.partition_point(|other| self.priority(*other) >= self.priority(id));
-                self.queue.insert(place, id);
+                self.enqueue(id, false);
             }
             ToTransport::Cancel(id) => self.cancel(id),
             ToTransport::CloseIdle => self.closes_idle = true,
             ToTransport::Abort => {
                 self.queue.clear();
                 self.requests.clear();
-                for (id, _) in std::mem::take(&mut self.connections) {
+                self.delayable = DelayableRequests::default();
+                for id in self.connections.clear() {
                     self.wire(Wire::Close(id, Ending::Reset));
                 }
             }
@@ -108,6 +154,7 @@ impl Http1 {
         let mut connection = Connection::new(&self.config, request.origin, false);
         connection.request(now, &request);
         self.wire(Wire::Open(id, request.origin));
+        self.touched.insert(id);
         self.connections.insert(id, connection);
         self.requests.insert(request.id, PendingRequest::new(request, 0));
     }
@@ -115,24 +162,25 @@ impl Http1 {
     /// Forgets a connection and its requests; returns whether there was one.
     pub(crate) fn abort(&mut self, id: ConnectionId) -> bool {
         self.is_changed = true;
-        let Some(connection) = self.connections.remove(&id) else { return false };
+        let Some(connection) = self.connections.remove(id) else { return false };
         for orphan in connection.into_orphans() {
-            self.requests.remove(&orphan.request);
+            self.forget(orphan.request);
         }
         true
     }
 
     /// Server of a connection.
     pub(crate) fn origin(&self, id: ConnectionId) -> Option<Endpoint> {
-        self.connections.get(&id).map(|connection| connection.origin)
+        self.connections.get(id).map(|connection| connection.origin)
     }
 
     /// Handles input from the network.
     pub(crate) fn handle(&mut self, now: Time, input: FromWire<'_>) {
         match input {
             FromWire::Connected(id) => {
-                if let Some(connection) = self.connections.get_mut(&id) {
+                if let Some(connection) = self.connections.get_mut(id) {
                     connection.open();
+                    self.touched.insert(id);
                     self.is_changed = true;
                 }
             }
@@ -158,7 +206,7 @@ impl Http1 {
         self.open_backups(now);
         self.assign(now);
         if self.flush_policy() == Some(Flush::Idle) {
-            self.connections.values_mut().for_each(Connection::flush);
+            self.flush(|_| true);
         }
         self.send();
         if std::mem::take(&mut self.closes_idle) {
@@ -187,8 +235,23 @@ impl Http1 {
         self.requests.is_empty() && self.connections.is_empty() && self.outcomes.is_empty()
     }
 
-    fn priority(&self, id: RequestId) -> Priority {
-        self.requests.get(&id).map_or(Priority::Lowest, |pending| pending.request.priority)
+    /// Adds a request to the queue: behind those of its priority, or before them.
+    fn enqueue(&mut self, id: RequestId, is_first: bool) {
+        let Some(PendingRequest { request, is_scheduled, .. }) = self.requests.get(&id) else { return };
+        let Request { origin, priority, .. } = *request;
+        let place = self.queue.partition_point(|other| match is_first {
+            true => other.priority > priority,
+            false => other.priority >= priority,
+        });
+        self.queue.insert(place, QueuedRequest { id, origin, priority, is_scheduled: *is_scheduled });
+    }
+
+    /// Removes a request that has ended.
+    fn forget(&mut self, id: RequestId) {
+        let Some(PendingRequest { request, is_scheduled, .. }) = self.requests.remove(&id) else { return };
+        if is_scheduled && self.config.browser.is_some() && DelayableRequests::includes(request.priority) {
+            self.delayable.remove(request.origin);
+        }
     }
 
     fn event(&mut self, event: FromTransport) {
@@ -201,12 +264,12 @@ impl Http1 {
 
     /// Ends a request. The connection that carries it cannot be used any more: its response would come first.
     fn cancel(&mut self, id: RequestId) {
-        self.requests.remove(&id);
-        self.queue.retain(|other| *other != id);
+        self.forget(id);
+        self.queue.retain(|queued| queued.id != id);
         let carrier = self.connections.iter().find(|(_, connection)| connection.carries(id));
-        let Some(carrier) = carrier.map(|(carrier, _)| *carrier) else { return };
+        let Some(carrier) = carrier.map(|(carrier, _)| carrier) else { return };
         self.wire(Wire::Close(carrier, Ending::Reset));
-        if let Some(connection) = self.connections.remove(&carrier) {
+        if let Some(connection) = self.connections.remove(carrier) {
             let others =
                 connection.into_orphans().into_iter().filter(|orphan| orphan.request != id).collect();
             self.abandon(others);
@@ -214,7 +277,7 @@ impl Http1 {
     }
 
     fn receive(&mut self, now: Time, id: ConnectionId, bytes: &[u8]) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         let mut arrivals = Vec::new();
         let read = connection.receive(now, bytes, &mut arrivals);
         let abandoned = connection.take_abandoned();
@@ -228,7 +291,7 @@ impl Http1 {
     }
 
     fn end_of_stream(&mut self, now: Time, id: ConnectionId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         let mut arrivals = Vec::new();
         let read = connection.end_of_stream(now, &mut arrivals);
         self.arrive(arrivals);
@@ -238,7 +301,7 @@ impl Http1 {
 
     fn arrive(&mut self, arrivals: Vec<Arrival<'_>>) {
         for arrival in arrivals {
-            self.is_changed |= !matches!(arrival, Arrival::Body(..));
+            self.is_changed |= matches!(arrival, Arrival::Complete(_));
             let event = match arrival {
                 Arrival::Head(request, head) => FromTransport::Head(request, head),
                 Arrival::Body(request, part, wants_content) => {
@@ -246,7 +309,7 @@ impl Http1 {
                     FromTransport::Bytes(request, part.len() as u64, content)
                 }
                 Arrival::Complete(request) => {
-                    self.requests.remove(&request);
+                    self.forget(request);
                     FromTransport::Done(request)
                 }
             };
@@ -257,7 +320,7 @@ impl Http1 {
     /// Handles a closed connection. Requests without a response are retried; a request whose response had
     /// begun has failed, because its effect on the server is unknown.
     fn lose(&mut self, id: ConnectionId, failure: Failure) {
-        let Some(connection) = self.connections.remove(&id) else { return };
+        let Some(connection) = self.connections.remove(id) else { return };
         self.is_changed = true;
         let origin = connection.origin;
         if self.config.browser.is_some() && connection.is_opening() {
@@ -282,8 +345,8 @@ impl Http1 {
             pending.tries = pending.tries.saturating_sub(1);
         }
         if !self.may_retry(first) {
-            self.queue.retain(|id| *id != first);
-            self.requests.remove(&first);
+            self.queue.retain(|queued| queued.id != first);
+            self.forget(first);
             self.event(FromTransport::Failed(first, failure));
         }
     }
@@ -315,16 +378,14 @@ impl Http1 {
         let (retried, lost): (Vec<_>, Vec<_>) =
             orphans.into_iter().partition(|orphan| !orphan.has_response && self.may_retry(orphan.request));
         for orphan in retried.iter().rev() {
-            let id = orphan.request;
-            let place = self.queue.partition_point(|other| self.priority(*other) > self.priority(id));
-            self.queue.insert(place, id);
+            self.enqueue(orphan.request, true);
         }
         for orphan in lost {
             let failure = match failure {
                 Failure::Fault(_) if !orphan.has_response => Failure::Unanswered,
                 failure => failure,
             };
-            self.requests.remove(&orphan.request);
+            self.forget(orphan.request);
             self.event(FromTransport::Failed(orphan.request, failure));
         }
     }
@@ -340,43 +401,45 @@ impl Http1 {
         let flush = self.flush_policy();
         // Of each origin, the number of requests that found no connection, or more than it can have.
         let mut waiting: BTreeMap<Endpoint, usize> = BTreeMap::new();
-        let mut delayable = self.delayable_in_flight();
+        // Origins whose connections are all in use.
+        let mut full: BTreeSet<(Endpoint, bool)> = BTreeSet::new();
         let mut place = 0;
-        while let Some(id) = self.queue.get(place).copied() {
-            let Some(PendingRequest { request, is_scheduled, .. }) = self.requests.get_mut(&id) else {
-                break;
-            };
-            let (origin, is_urgent) = (request.origin, request.priority == Priority::Highest);
-            let method = request.head.method.clone();
-            if let Some(browser) = self.config.browser
-                && request.priority < Priority::High
+        while let Some(QueuedRequest { id, origin, priority, is_scheduled }) = self.queue.get_mut(place) {
+            let (id, origin, priority) = (*id, *origin, *priority);
+            if let Some(browser) = &self.config.browser
+                && DelayableRequests::includes(priority)
                 && !*is_scheduled
+                && !self.delayable.add(origin, browser)
             {
-                let to_origin = delayable.get(&origin).copied().unwrap_or(0);
-                let all = delayable.values().sum::<usize>();
-                if to_origin >= browser.delayable_to_origin || all >= browser.delayable {
-                    place += 1;
-                    continue;
-                }
-                delayable.insert(origin, to_origin + 1);
+                place += 1;
+                continue;
             }
             *is_scheduled = true;
+            let Some(pending) = self.requests.get_mut(&id) else { break };
+            pending.is_scheduled = true;
+            let method = pending.request.head.method.clone();
             let waiting = waiting.entry(origin).or_default();
             let carrier = match self.config.browser {
-                Some(browser) => self.connection_of_browser(now, &browser, (origin, &method), *waiting),
+                Some(_) if full.contains(&(origin, method.is_safe())) => None,
+                Some(browser) => {
+                    let carrier = self.connection_of_browser(now, &browser, (origin, &method), *waiting);
+                    full.extend(carrier.is_err().then_some((origin, method.is_safe())));
+                    carrier.unwrap_or_default()
+                }
                 None if *waiting > 0 => None,
                 None => self.connection_for(origin, &method).or_else(|| self.open(now, origin)),
             };
-            let Some(connection) = carrier.and_then(|carrier| self.connections.get_mut(&carrier)) else {
+            let Some(connection) = carrier.and_then(|carrier| self.connections.get_mut(carrier)) else {
                 *waiting += 1;
                 place += 1;
                 continue;
             };
             let Some(pending) = self.requests.get_mut(&id) else { break };
             self.queue.remove(place);
+            self.touched.extend(carrier);
             pending.tries -= 1;
             connection.request(now, &pending.request);
-            if flush == Some(Flush::First) && is_urgent {
+            if flush == Some(Flush::First) && priority == Priority::Highest {
                 connection.flush();
             }
         }
@@ -385,44 +448,44 @@ impl Http1 {
     /// A connection for a browser's request, which takes the first that is open: one that was used, or that was opened for another
     /// request (Chromium, net/socket/transport_client_socket_pool.cc). One is being opened for each request that waits, and by some a
     /// second with the first of a visit.
+    ///
+    /// # Errors
+    /// No connection is ready, and no more may be opened.
     fn connection_of_browser(
         &mut self,
         now: Time,
         browser: &Browser,
         (origin, method): (Endpoint, &Method),
         waiting: usize,
-    ) -> Option<ConnectionId> {
+    ) -> Result<Option<ConnectionId>, ()> {
         let is_open = |connection: &Connection| !connection.is_opening();
         let ready = self.connection_where(origin, method, is_open);
         if ready.is_some() {
-            return ready;
+            return Ok(ready);
         }
         let opening = self.opening(origin);
         let wanted = if self.opened == 0 && browser.opens_second { 2 } else { waiting + 1 };
         for _ in opening..wanted {
-            self.open(now, origin)?;
+            self.open(now, origin).ok_or(())?;
         }
-        None
+        Ok(None)
     }
 
     /// Number of connections to this origin that are being opened.
     fn opening(&self, origin: Endpoint) -> usize {
-        let is_opening = |connection: &&Connection| connection.origin == origin && connection.is_opening();
-        self.connections.values().filter(is_opening).count()
+        self.connections.to(origin).filter(|(_, connection)| connection.is_opening()).count()
     }
 
     /// Requests that wait for a connection to this origin.
     fn waiting(&self, origin: Endpoint) -> Vec<RequestId> {
-        let waits = |pending: &PendingRequest| pending.is_scheduled && pending.request.origin == origin;
-        self.queue.iter().copied().filter(|id| self.requests.get(id).is_some_and(waits)).collect()
+        let waits = |queued: &&QueuedRequest| queued.is_scheduled && queued.origin == origin;
+        self.queue.iter().filter(waits).map(|queued| queued.id).collect()
     }
 
     /// Opens another connection to each origin whose first one has taken too long, if a request waits for it.
     fn open_backups(&mut self, now: Time) {
         let Self { connections, backups, .. } = self;
-        let is_opening = |origin| {
-            connections.values().any(|connection| connection.origin == origin && connection.is_opening())
-        };
+        let is_opening = |origin| connections.to(origin).any(|(_, connection)| connection.is_opening());
         let due = backups.take_due(now, is_opening);
         for origin in due {
             if !self.waiting(origin).is_empty() {
@@ -445,24 +508,22 @@ impl Http1 {
         method: &Method,
         is_wanted: impl Fn(&Connection) -> bool,
     ) -> Option<ConnectionId> {
-        let has_capacity = |connection: &Connection| {
-            connection.origin == origin && connection.can_take(method) && is_wanted(connection)
-        };
-        self.connections.iter().find(|(_, connection)| has_capacity(connection)).map(|(id, _)| *id)
+        let has_capacity = |connection: &Connection| connection.can_take(method) && is_wanted(connection);
+        self.connections.to(origin).find(|(_, connection)| has_capacity(connection)).map(|(id, _)| id)
     }
 
     /// Opens a new connection, if the policy allows one more to this origin. One that only waits for its end does not
     /// count.
     fn open(&mut self, now: Time, origin: Endpoint) -> Option<ConnectionId> {
-        let is_open = |connection: &&Connection| connection.origin == origin && !connection.is_lingering();
-        if self.connections.values().filter(is_open).count() >= self.config.connections {
+        let open = self.connections.to(origin).filter(|(_, connection)| !connection.is_lingering());
+        if open.count() >= self.config.connections {
             return None;
         }
         let max = self.config.browser.map_or(usize::MAX, |browser| browser.connections);
         if self.connections.len() >= max && !self.close_unused() {
             return None;
         }
-        if !self.connections.values().any(|connection| connection.origin == origin) {
+        if self.connections.to(origin).next().is_none() {
             self.backups.begin(now, origin, self.config.browser.map(|browser| browser.backup_after));
         }
         let id = ConnectionId(self.opened);
@@ -474,28 +535,18 @@ impl Http1 {
 
     /// Closes a connection that no request uses, to make place for another; returns whether there was one.
     fn close_unused(&mut self) -> bool {
-        let is_unused = |(_, connection): &(&ConnectionId, &Connection)| {
+        let is_unused = |(_, connection): &(ConnectionId, &Connection)| {
             connection.is_unused() && !connection.is_opening()
         };
-        let Some((&id, _)) = self.connections.iter().find(is_unused) else { return false };
-        self.connections.remove(&id);
+        let Some((id, _)) = self.connections.iter().find(is_unused) else { return false };
+        self.connections.remove(id);
         self.wire(Wire::Close(id, Ending::Fin));
         true
     }
 
-    /// Number of delayable requests in flight to each origin.
-    fn delayable_in_flight(&self) -> BTreeMap<Endpoint, usize> {
-        let mut in_flight = BTreeMap::new();
-        for pending in self.requests.values().filter(|pending| pending.is_scheduled) {
-            if pending.request.priority < Priority::High {
-                *in_flight.entry(pending.request.origin).or_default() += 1;
-            }
-        }
-        in_flight
-    }
-
     fn send(&mut self) {
-        for (&id, connection) in &mut self.connections {
+        for id in std::mem::take(&mut self.touched) {
+            let Some(connection) = self.connections.get_mut(id) else { continue };
             while let Some((write, requests)) = connection.take_write() {
                 self.outcomes.push_back(Outcome::Wire(Wire::Send(id, write)));
                 let sent = |request| Outcome::Event(FromTransport::Sent(request, id));
@@ -506,27 +557,27 @@ impl Http1 {
 
     /// Closes unused connections that the server is not going to close.
     fn close_idle(&mut self) {
-        let outcomes = &mut self.outcomes;
-        self.connections.retain(|id, connection| {
-            let is_idle = connection.is_unused() && !connection.is_lingering();
-            if is_idle {
-                outcomes.push_back(Outcome::Wire(Wire::Close(*id, Ending::Fin)));
-            }
-            !is_idle
-        });
+        self.close_where(|connection| connection.is_unused() && !connection.is_lingering());
+    }
+
+    fn close_where(&mut self, is_closed: impl Fn(&Connection) -> bool) {
+        for id in self.connections.retain(|connection| !is_closed(connection)) {
+            self.wire(Wire::Close(id, Ending::Fin));
+        }
     }
 
     fn expire(&mut self, now: Time) {
-        let (linger, outcomes) = (self.config.linger, &mut self.outcomes);
-        self.connections.retain(|id, connection| {
-            let is_late = connection.deadline(linger).is_some_and(|deadline| now >= deadline);
-            if is_late {
-                outcomes.push_back(Outcome::Wire(Wire::Close(*id, Ending::Fin)));
-            }
-            !is_late
-        });
-        let due = |connection: &&mut Connection| connection.flush_time().is_some_and(|time| now >= time);
-        self.connections.values_mut().filter(due).for_each(Connection::flush);
+        let linger = self.config.linger;
+        self.close_where(|connection| connection.deadline(linger).is_some_and(|deadline| now >= deadline));
+        self.flush(|connection| connection.flush_time().is_some_and(|time| now >= time));
         self.send();
+    }
+
+    /// Flushes the requests in the buffers of some connections.
+    fn flush(&mut self, is_due: impl Fn(&Connection) -> bool) {
+        for (id, connection) in self.connections.iter_mut().filter(|(_, connection)| is_due(connection)) {
+            connection.flush();
+            self.touched.insert(id);
+        }
     }
 }

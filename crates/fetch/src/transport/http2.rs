@@ -10,7 +10,7 @@
 
 pub(super) mod message;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use http1::message::{PeerFault, ResponseHead};
 use http2::Event;
@@ -18,6 +18,7 @@ use http2::endpoint::{CANCEL, REFUSED_STREAM};
 use wire::Time;
 
 use super::backup::Backups;
+use super::connections::{Connections, ToOrigin};
 use super::http1::Http1;
 use super::pending::PendingRequests;
 use super::{
@@ -34,15 +35,17 @@ pub(crate) struct Http2 {
     /// Requests to origins without HTTP/2.
     http1: Http1,
     pending: PendingRequests,
-    connections: BTreeMap<ConnectionId, Connection>,
+    connections: Connections<ConnectionId, Connection>,
     backups: Backups,
     /// The browser whose policy decides on connections, if any.
     browser: Option<Browser>,
     /// Number of connections opened so far.
     pub(super) opened: u32,
     closes_idle: bool,
-    /// Whether connections or requests may have changed since the last [`Http2::settle`].
+    /// Whether a waiting request may have found a connection since the last [`Http2::settle`].
     is_changed: bool,
+    /// Connections that may have something to send.
+    touched: BTreeSet<ConnectionId>,
     outcomes: VecDeque<Outcome>,
 }
 
@@ -53,8 +56,16 @@ struct Connection {
     is_open: bool,
     /// Whether the server takes no more requests on it.
     is_leaving: bool,
+    /// Whether it could not take a request.
+    is_full: bool,
     endpoint: http2::Endpoint,
     exchanges: BTreeMap<u32, Exchange>,
+}
+
+impl ToOrigin for Connection {
+    fn origin(&self) -> Endpoint {
+        self.origin
+    }
 }
 
 /// A request, and whether its response has begun.
@@ -80,11 +91,12 @@ impl Http2 {
             browser: http1.browser,
             http1: Http1::new(http1),
             pending: PendingRequests::new(http1.tries),
-            connections: BTreeMap::new(),
+            connections: Connections::new(),
             backups: Backups::new(),
             opened: 0,
             closes_idle: false,
             is_changed: false,
+            touched: BTreeSet::new(),
             outcomes: VecDeque::new(),
         }
     }
@@ -107,7 +119,7 @@ impl Http2 {
             }
             ToTransport::Abort => {
                 self.pending.clear();
-                for (id, _) in std::mem::take(&mut self.connections) {
+                for id in self.connections.clear() {
                     self.wire(Wire::Close(id, Ending::Reset));
                 }
                 self.http1.request(ToTransport::Abort);
@@ -125,10 +137,10 @@ impl Http2 {
             // It listens nowhere.
             FromWire::Accepted(..) | FromWire::Datagram(..) | FromWire::Unreachable(_) => return,
         };
-        if !self.connections.contains_key(&id) {
+        if !self.connections.contains(id) {
             return self.http1.handle(now, input);
         }
-        self.is_changed = true;
+        self.touched.insert(id);
         match input {
             FromWire::Connected(_) => self.connected(id),
             FromWire::Received(_, bytes) => self.receive(id, bytes),
@@ -149,9 +161,13 @@ impl Http2 {
     /// Assigns waiting requests, and sends what can be sent.
     pub(crate) fn settle(&mut self, now: Time) {
         let is_due = self.backups.next().is_some_and(|due| due <= now);
-        if std::mem::take(&mut self.is_changed) || is_due {
+        let is_changed = std::mem::take(&mut self.is_changed);
+        if is_changed || is_due {
             self.open_backups(now);
-            self.advance(now);
+            self.assign(now);
+        }
+        if is_changed || !self.touched.is_empty() {
+            self.advance();
         }
         // Both count connections together.
         self.http1.opened = self.opened;
@@ -159,22 +175,20 @@ impl Http2 {
         self.opened = self.http1.opened;
     }
 
-    fn advance(&mut self, now: Time) {
-        self.assign(now);
-        let outcomes = &mut self.outcomes;
-        for (id, connection) in &mut self.connections {
-            while let Some(bytes) = connection.is_open.then(|| connection.endpoint.next_write()).flatten() {
-                outcomes.push_back(Outcome::Wire(Wire::Send(*id, bytes)));
+    fn advance(&mut self) {
+        for id in std::mem::take(&mut self.touched) {
+            let Some(connection) = self.connections.get_mut(id).filter(|connection| connection.is_open)
+            else {
+                continue;
+            };
+            while let Some(bytes) = connection.endpoint.next_write() {
+                self.outcomes.push_back(Outcome::Wire(Wire::Send(id, bytes)));
             }
         }
         if std::mem::take(&mut self.closes_idle) {
-            self.connections.retain(|id, connection| {
-                let is_used = !connection.exchanges.is_empty();
-                if !is_used {
-                    outcomes.push_back(Outcome::Wire(Wire::Close(*id, Ending::Fin)));
-                }
-                is_used
-            });
+            for id in self.connections.retain(|connection| !connection.exchanges.is_empty()) {
+                self.wire(Wire::Close(id, Ending::Fin));
+            }
         }
     }
 
@@ -219,14 +233,16 @@ impl Http2 {
 
     /// Sends a request on this connection, if it can take it.
     fn begin(&mut self, carrier: ConnectionId, id: RequestId) -> bool {
-        let Some(connection) = self.connections.get_mut(&carrier).filter(|connection| connection.is_open)
+        let Some(connection) = self.connections.get_mut(carrier).filter(|connection| connection.is_open)
         else {
             return false;
         };
         let Some(request) = self.pending.get(id) else { return false };
         let Some(stream) = message::send(&mut connection.endpoint, request, &self.config) else {
+            connection.is_full = true;
             return false;
         };
+        self.touched.insert(carrier);
         let wants_content = request.wants_content;
         connection.exchanges.insert(stream, Exchange { request: id, wants_content, has_response: false });
         self.event(FromTransport::Sent(id, carrier));
@@ -237,10 +253,9 @@ impl Http2 {
     /// for each request that waits, and by some a second with the first of a visit: it does not know that the server speaks HTTP/2
     /// (Chromium, net/http/http_stream_factory_job.cc). The first that is open carries all.
     fn connection_to(&mut self, now: Time, origin: Endpoint, waiting: usize) -> Option<ConnectionId> {
-        let is_usable = |connection: &Connection| connection.origin == origin && !connection.is_leaving;
-        let usable = || self.connections.iter().filter(|(_, connection)| is_usable(connection));
+        let usable = || self.connections.to(origin).filter(|(_, connection)| !connection.is_leaving);
         if let Some((id, _)) = usable().find(|(_, connection)| connection.is_open) {
-            return Some(*id);
+            return Some(id);
         }
         let wanted = match self.browser {
             None => 1,
@@ -261,9 +276,15 @@ impl Http2 {
         let id = ConnectionId(self.opened);
         self.opened += 1;
         let endpoint = http2::Endpoint::client(self.config.profile);
-        let exchanges = BTreeMap::new();
-        self.connections
-            .insert(id, Connection { origin, is_open: false, is_leaving: false, endpoint, exchanges });
+        let connection = Connection {
+            origin,
+            is_open: false,
+            is_leaving: false,
+            is_full: false,
+            endpoint,
+            exchanges: BTreeMap::new(),
+        };
+        self.connections.insert(id, connection);
         self.wire(Wire::Open(id, origin));
     }
 
@@ -271,31 +292,32 @@ impl Http2 {
     fn open_backups(&mut self, now: Time) {
         let max = self.browser.map_or(1, |browser| browser.connections_per_origin);
         let Self { connections, backups, .. } = self;
-        let to = |origin| connections.values().filter(move |connection| connection.origin == origin);
-        let is_opening = |origin| to(origin).count() > 0 && to(origin).all(|connection| !connection.is_open);
+        let count = |origin| connections.to(origin).count();
+        let is_opening =
+            |origin| count(origin) > 0 && connections.to(origin).all(|(_, connection)| !connection.is_open);
         let mut due = backups.take_due(now, is_opening);
-        due.retain(|origin| to(*origin).count() < max);
+        due.retain(|origin| count(*origin) < max);
         due.into_iter().for_each(|origin| self.open(origin));
     }
 
     /// Notes an open connection. Another one to its origin is not needed.
     fn connected(&mut self, id: ConnectionId) {
-        let Some(origin) = self.connections.get(&id).map(|connection| connection.origin) else { return };
-        let is_other = |connection: &Connection| {
-            connection.origin == origin && connection.is_open && !connection.is_leaving
-        };
-        if self.connections.values().any(is_other) {
-            self.connections.remove(&id);
+        self.is_changed = true;
+        let Some(origin) = self.connections.get(id).map(|connection| connection.origin) else { return };
+        let is_ready = |connection: &Connection| connection.is_open && !connection.is_leaving;
+        if self.connections.to(origin).any(|(_, connection)| is_ready(connection)) {
+            self.connections.remove(id);
             self.wire(Wire::Close(id, Ending::Fin));
-        } else if let Some(connection) = self.connections.get_mut(&id) {
+        } else if let Some(connection) = self.connections.get_mut(id) {
             connection.is_open = true;
         }
     }
 
     /// Handles received bytes.
     fn receive(&mut self, id: ConnectionId, bytes: &[u8]) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        let Connection { endpoint, exchanges, .. } = connection;
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        let Connection { endpoint, exchanges, is_full, .. } = connection;
+        self.is_changed |= *is_full;
         let mut events = Vec::new();
         let result = endpoint.receive(bytes, &mut |event| {
             events.push(match event {
@@ -321,7 +343,7 @@ impl Http2 {
     }
 
     fn stream_event(&mut self, id: ConnectionId, event: StreamEvent) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         match event {
             StreamEvent::Head(stream, head, ends) => {
                 let Some(exchange) = connection.exchanges.get_mut(&stream) else { return };
@@ -352,6 +374,7 @@ impl Http2 {
             }
             StreamEvent::Leaving(last) => {
                 connection.is_leaving = true;
+                self.is_changed = true;
                 for (_, exchange) in connection.exchanges.split_off(&(last + 1)) {
                     self.retry(exchange, true, Failure::Unanswered);
                 }
@@ -360,7 +383,7 @@ impl Http2 {
     }
 
     fn done(&mut self, id: ConnectionId, stream: u32) {
-        let exchanges = self.connections.get_mut(&id).map(|connection| &mut connection.exchanges);
+        let exchanges = self.connections.get_mut(id).map(|connection| &mut connection.exchanges);
         if let Some(exchange) = exchanges.and_then(|exchanges| exchanges.remove(&stream)) {
             self.pending.end(exchange.request);
             self.event(FromTransport::Done(exchange.request));
@@ -369,6 +392,7 @@ impl Http2 {
 
     /// Retries a request where allowed; else it has failed. One that was not processed may always be retried.
     fn retry(&mut self, exchange: Exchange, was_refused: bool, failure: Failure) {
+        self.is_changed = true;
         let Exchange { request, wants_content: _, has_response } = exchange;
         if self.pending.retry(request, has_response, was_refused) {
             self.event(FromTransport::Failed(request, failure));
@@ -377,12 +401,13 @@ impl Http2 {
 
     /// Handles a closed connection. Requests that wait for one that could not be opened have failed with it.
     fn lose(&mut self, id: ConnectionId, failure: Failure) {
-        let Some(connection) = self.connections.remove(&id) else { return };
+        let Some(connection) = self.connections.remove(id) else { return };
+        self.is_changed = true;
         for (_, exchange) in connection.exchanges {
             self.retry(exchange, false, failure);
         }
-        let is_other = |other: &Connection| other.origin == connection.origin && !other.is_leaving;
-        if connection.is_open || self.connections.values().any(is_other) {
+        let has_other = self.connections.to(connection.origin).any(|(_, other)| !other.is_leaving);
+        if connection.is_open || has_other {
             return;
         }
         let failed = self.pending.fail_waiting(|origin| self.config.endpoint(origin) == connection.origin);
@@ -391,11 +416,12 @@ impl Http2 {
 
     fn cancel(&mut self, id: RequestId) {
         self.pending.cancel(id);
-        for connection in self.connections.values_mut() {
+        for (number, connection) in self.connections.iter_mut() {
             let stream = connection.exchanges.iter().find(|(_, exchange)| exchange.request == id);
             if let Some(stream) = stream.map(|(stream, _)| *stream) {
                 connection.exchanges.remove(&stream);
                 connection.endpoint.reset(stream, CANCEL);
+                self.touched.insert(number);
             }
         }
     }

@@ -15,6 +15,7 @@ use ::http3::{CloseReason, Event, REQUEST_REJECTED};
 use http1::message::{PeerFault, ResponseHead};
 use wire::{Seed, Time};
 
+use super::connections::{Connections, ToOrigin};
 use super::http2::{Http2, message};
 use super::pending::PendingRequests;
 use super::{
@@ -40,7 +41,7 @@ pub(crate) struct Http3 {
     wanted: BTreeSet<Endpoint>,
     quic: ::http3::Endpoint,
     pending: PendingRequests,
-    connections: BTreeMap<::http3::ConnectionId, Connection>,
+    connections: Connections<::http3::ConnectionId, Connection>,
     opened: u32,
     closes_idle: bool,
     /// Whether connections or requests may have changed since the last [`Http3::settle`].
@@ -96,7 +97,7 @@ impl Http3 {
             wanted: BTreeSet::new(),
             quic,
             pending: PendingRequests::new(plan.http1().tries),
-            connections: BTreeMap::new(),
+            connections: Connections::new(),
             opened: 0,
             closes_idle: false,
             is_changed: false,
@@ -117,7 +118,7 @@ impl Http3 {
                     }
                     return self.http2.request(ToTransport::Send(request));
                 };
-                let is_ready = self.connections.values().any(|connection| connection.serves(origin));
+                let is_ready = self.connections.to(origin).any(|(_, connection)| connection.is_ready());
                 if self.discovery == Discovery::AltSvc && !is_ready {
                     self.wanted.insert(origin);
                     return self.http2.request(ToTransport::Send(request));
@@ -163,9 +164,7 @@ impl Http3 {
             }
             FromWire::Unreachable(origin) => {
                 self.is_changed = true;
-                let is_lost = |connection: &&Connection| connection.origin == origin;
-                let lost = self.connections.iter().filter(|(_, connection)| is_lost(connection));
-                let lost: Vec<_> = lost.map(|(id, _)| *id).collect();
+                let lost: Vec<_> = self.connections.to(origin).map(|(id, _)| id).collect();
                 for id in lost {
                     self.lose(id, Failure::Broken(Break::Unreachable));
                 }
@@ -223,14 +222,9 @@ impl Http3 {
         }
         self.assign(now);
         if std::mem::take(&mut self.closes_idle) {
-            let quic = &mut self.quic;
-            self.connections.retain(|id, connection| {
-                let is_used = !connection.exchanges.is_empty();
-                if !is_used {
-                    quic.close(now, *id);
-                }
-                is_used
-            });
+            for id in self.connections.retain(|connection| !connection.exchanges.is_empty()) {
+                self.quic.close(now, id);
+            }
         }
         while let Some((to, datagram)) = self.quic.next_datagram(now) {
             self.outcomes.push_back(Outcome::Wire(Wire::Datagram(origin(to), datagram)));
@@ -279,7 +273,7 @@ impl Http3 {
 
     /// Sends a request on this connection, if it can take it.
     fn begin(&mut self, carrier: ::http3::ConnectionId, id: RequestId) -> bool {
-        let Some(connection) = self.connections.get_mut(&carrier).filter(|connection| connection.is_open)
+        let Some(connection) = self.connections.get_mut(carrier).filter(|connection| connection.is_open)
         else {
             return false;
         };
@@ -297,9 +291,8 @@ impl Http3 {
 
     /// The connection to this origin; a new one if there is none.
     fn connection_to(&mut self, now: Time, origin: Endpoint) -> Option<::http3::ConnectionId> {
-        let is_usable = |connection: &Connection| connection.origin == origin && !connection.is_leaving;
-        if let Some((id, _)) = self.connections.iter().find(|(_, connection)| is_usable(connection)) {
-            return Some(*id);
+        if let Some((id, _)) = self.connections.to(origin).find(|(_, connection)| !connection.is_leaving) {
+            return Some(id);
         }
         let name = self.names.get(origin).map_or("", String::as_str);
         let carrier = self.quic.connect(now, address(origin), name)?;
@@ -312,7 +305,7 @@ impl Http3 {
     }
 
     fn quic_event(&mut self, id: ::http3::ConnectionId, event: QuicEvent) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         match event {
             QuicEvent::Connected => connection.is_open = true,
             QuicEvent::Head(stream, head) => {
@@ -357,7 +350,7 @@ impl Http3 {
 
     /// Handles a closed connection. Requests that wait for one that could not be opened have failed with it.
     fn lose(&mut self, id: ::http3::ConnectionId, failure: Failure) {
-        let Some(connection) = self.connections.remove(&id) else { return };
+        let Some(connection) = self.connections.remove(id) else { return };
         for (_, exchange) in connection.exchanges {
             self.retry(exchange, false, failure);
         }
@@ -371,27 +364,33 @@ impl Http3 {
 
     fn cancel(&mut self, id: RequestId) {
         self.pending.cancel(id);
-        for (carrier, connection) in &mut self.connections {
+        for (carrier, connection) in self.connections.iter_mut() {
             let stream = connection.exchanges.iter().find(|(_, exchange)| exchange.request == id);
             if let Some(stream) = stream.map(|(stream, _)| *stream) {
                 connection.exchanges.remove(&stream);
-                self.quic.reset(*carrier, stream);
+                self.quic.reset(carrier, stream);
             }
         }
     }
 }
 
 impl Connection {
-    /// Whether a request to this origin may leave on it now.
-    const fn serves(&self, origin: Endpoint) -> bool {
-        self.origin == origin && self.is_open && !self.is_leaving
+    /// Whether a request may leave on it now.
+    const fn is_ready(&self) -> bool {
+        self.is_open && !self.is_leaving
+    }
+}
+
+impl ToOrigin for Connection {
+    fn origin(&self) -> Endpoint {
+        self.origin
     }
 }
 
 /// An event without what it borrows: contents of responses that want none are counted.
 fn keep(
     event: Event<'_>,
-    connections: &BTreeMap<::http3::ConnectionId, Connection>,
+    connections: &Connections<::http3::ConnectionId, Connection>,
     pending: &PendingRequests,
 ) -> Option<(::http3::ConnectionId, QuicEvent)> {
     Some(match event {
@@ -400,7 +399,7 @@ fn keep(
             (connection, QuicEvent::Head(stream, message::response_head(&fields)))
         }
         Event::Data { connection, stream, bytes } => {
-            let exchange = connections.get(&connection)?.exchanges.get(&stream)?;
+            let exchange = connections.get(connection)?.exchanges.get(&stream)?;
             let wants = pending.get(exchange.request)?.wants_content;
             let content = if wants { bytes.to_vec() } else { Vec::new() };
             (connection, QuicEvent::Body(stream, bytes.len() as u64, content))

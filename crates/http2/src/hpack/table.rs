@@ -118,15 +118,23 @@ impl DynamicTable {
 
     /// Index of the field, and whether its value is the same; `None` if no entry has its name.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
-        let own = self.entries.iter().map(|(name, value)| (&name[..], &value[..]));
         let mut named = None;
-        for (place, field) in STATIC.iter().copied().chain(own).enumerate() {
-            // Lengths differ more often than bytes.
-            if field.0.len() == name.len() && field.0 == name {
-                if field.1 == value {
+        // Lengths differ more often than bytes.
+        let is_named = |other: &[u8]| other.len() == name.len() && other == name;
+        for (place, (other, known)) in STATIC.iter().enumerate() {
+            if is_named(other) {
+                if *known == value {
                     return Some((place + 1, true));
                 }
                 named = named.or(Some((place + 1, false)));
+            }
+        }
+        for (place, (other, known)) in self.entries.iter().enumerate() {
+            if is_named(other) {
+                if known == value {
+                    return Some((STATIC.len() + place + 1, true));
+                }
+                named = named.or(Some((STATIC.len() + place + 1, false)));
             }
         }
         named

@@ -12,6 +12,7 @@ use http1::message::{Method, PeerFault, ResponseHead, WritePolicy};
 
 use crate::pipelining::Pipelining;
 use crate::plan::Http1Config;
+use crate::transport::connections::ToOrigin;
 use crate::transport::{Endpoint, Request, RequestId};
 
 /// A connection and the requests it carries.
@@ -77,6 +78,12 @@ pub(super) struct Orphan {
     pub(super) request: RequestId,
     /// Whether any part of a response arrived.
     pub(super) has_response: bool,
+}
+
+impl ToOrigin for Connection {
+    fn origin(&self) -> Endpoint {
+        self.origin
+    }
 }
 
 impl Connection {
