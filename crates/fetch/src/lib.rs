@@ -8,7 +8,8 @@
 //! | [`plan`] | what is to be fetched, and by which connections |
 //! | [`policy`] | what is requested, when, with which priority, on which origin |
 //! | [`transport`] | the two interfaces, and the transports behind them: HTTP/1, HTTP/2, HTTP/3 and DHTTP |
-//! | [`web`] | TLS and HTTP/2 of the origins, and a browser's limits |
+//! | [`browser`] | a browser's limits, and the classes of its requests |
+//! | [`web`] | TLS, HTTP/2 and HTTP/3 of the origins |
 //! | [`fetcher`] | a policy over a transport: what a driver runs |
 //! | [`serving`] | the servers' end of the connections |
 //! | [`report`] | events of the page and their times |
@@ -27,6 +28,7 @@
 //!
 //! It is no browser: it runs no script and renders nothing. It builds for `wasm32-unknown-unknown`.
 
+pub mod browser;
 pub mod fetcher;
 pub mod pipelining;
 pub mod plan;
@@ -38,6 +40,7 @@ pub mod transport;
 mod visit_stats;
 pub mod web;
 
+pub use browser::{Browser, RequestClass};
 pub use fetcher::{Fetcher, Output};
 pub use pipelining::{Flush, Pipelining};
 pub use plan::{Discovery, EmbeddedObjects, Plan, PlanError, PlannedObject, Reference, Release, Shape};
@@ -46,4 +49,4 @@ pub use report::{Break, Failure, PageEvent, Report};
 pub use transport::dhttp::{DhttpConfig, TransportCounts};
 pub use transport::{ConnectionId, Ending, Endpoint, FromWire, Wire};
 pub use visit_stats::VisitStats;
-pub use web::{Browser, Http3Config, OriginConfig, WebConfig};
+pub use web::{Http3Config, OriginConfig, WebConfig};

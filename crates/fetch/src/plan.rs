@@ -9,9 +9,9 @@ use http3::Unavailable;
 use page::{Dependency, Priority};
 use wire::{Bytes, Duration};
 
+use crate::browser::Browser;
 use crate::pipelining::Pipelining;
 use crate::policy::parts::{FirstBytes, Portion, ReceivedParts};
-use crate::web::Browser;
 use http1::content::Coding;
 use http1::message::field::is_token;
 use http1::message::{FieldError, Fields, Limits, Method, RequestHead, Validator, Version};

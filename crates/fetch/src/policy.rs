@@ -19,10 +19,10 @@ use http1::message::RequestHead;
 use page::Priority;
 use wire::{Bytes, Duration, Time};
 
+use crate::browser::Browser;
 use crate::plan::{Plan, PlanError, PlannedObject, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
-use crate::web::Browser;
 use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;

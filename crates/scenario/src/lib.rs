@@ -61,7 +61,7 @@ pub use tcp::Stack;
 pub use tls::Tls;
 
 use fetch::Browser;
-use fetch::web::RequestClass;
+use fetch::RequestClass;
 use http1::content::{encoded, is_text};
 use http1::site::{Compression, File};
 use wire::{Bytes, Duration, Seed};

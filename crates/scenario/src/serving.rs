@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fetch::RequestClass;
 use fetch::serving::ResponseTraits;
-use fetch::web::{Handshake, RequestClass};
+use fetch::web::Handshake;
 use fetch::{Browser, Discovery, EmbeddedObjects, Http3Config, PlannedObject, Release, WebConfig};
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};

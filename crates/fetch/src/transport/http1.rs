@@ -20,10 +20,10 @@ use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
     ToTransport, Wire,
 };
+use crate::browser::Browser;
 use crate::pipelining::Flush;
 use crate::plan::Http1Config;
 use crate::report::Failure;
-use crate::web::Browser;
 use connection::{Arrival, Connection, Orphan};
 
 /// State of the transport.

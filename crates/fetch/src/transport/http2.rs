@@ -24,9 +24,10 @@ use super::pending::PendingRequests;
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, RequestId, ToTransport, Wire,
 };
+use crate::browser::Browser;
 use crate::plan::Http1Config;
 use crate::report::{Break, Failure};
-use crate::web::{Browser, WebConfig};
+use crate::web::WebConfig;
 
 /// State of the transport.
 #[derive(Debug)]
