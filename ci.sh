@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# Nothing built here is built again.
-if [ -n "${CI:-}" ]; then export CARGO_INCREMENTAL=0; fi
+# Nothing built here is built again, or debugged: panics name their line all the same.
+if [ -n "${CI:-}" ]; then export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false; fi
 
 # Captures and logs of third parties, if they are next to the checkout; tests find them by these variables.
 for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_HARS:hars ROUNDTRIP_LOGS:logs; do
