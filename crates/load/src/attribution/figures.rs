@@ -29,6 +29,8 @@ const FEW: u64 = 3;
 const FULL: f64 = 0.85;
 /// Minimum part of a demand for CPUs that ran.
 const WORK: f64 = 0.25;
+/// The same of one thread that is always ready: it has work, however little of a CPU other programs leave to it.
+const WORK_OF_THREAD: f64 = 0.1;
 
 impl<'a> Figures<'a> {
     pub(super) fn of(record: &'a Record, url: &'a str) -> Self {
@@ -115,10 +117,10 @@ impl<'a> Figures<'a> {
     pub(super) fn server_is_full(&self) -> bool {
         self.server().is_some_and(|server| {
             // Many threads that wake for a moment wait together on a busy host, without work.
-            let has_work = |share: CpuShare| share.used >= WORK * share.demand();
+            let has_work = |share: CpuShare, work: f64| share.used >= work * share.demand();
             let (all, busiest) = (server.all, server.busiest);
-            (has_work(busiest) && busiest.demand() >= FULL)
-                || (has_work(all)
+            (has_work(busiest, WORK_OF_THREAD) && busiest.demand() >= FULL)
+                || (has_work(all, WORK)
                     && (all.demand() >= FULL * server.cpus || (FULL..1.3).contains(&all.demand())))
         })
     }

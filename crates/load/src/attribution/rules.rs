@@ -97,7 +97,9 @@ fn accept_queue(figures: &Figures<'_>) -> Option<Attribution> {
     let overflows = evidence.host.listen_overflows;
     let is_full = sockets.backlog > 0 && sockets.max_accept_queue > sockets.backlog;
     let is_slow = slow > 0 && is_many(slow, opened.max(1));
-    let is_here = overflows > 0 && (is_slow || is_full || timed_out > 0);
+    // Overflows are the whole host's, and timeouts have other causes, too.
+    let may_be_full = sockets.backlog == 0 || 2 * sockets.max_accept_queue > sockets.backlog;
+    let is_here = overflows > 0 && (is_slow || is_full || (timed_out > 0 && may_be_full));
     // Lost packets delay established connections, too.
     let is_loss = sockets.retransmitted + sockets.out_of_order > slow;
     let is_elsewhere = sockets.backlog == 0 && is_slow && !is_loss;

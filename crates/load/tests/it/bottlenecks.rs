@@ -10,8 +10,10 @@ use std::thread;
 use std::time::Duration as Elapsed;
 
 use load::attribution::{Attribution, attribute};
+use load::evidence::{CpuShare, Evidence, HostCounters, ServerUsage, Shape, SocketSamples, Stage};
 use load::job::{Turns, loop_pages, timed_pages};
 use load::progress::Stop;
+use load::record::{Channel, FailureReason, Record};
 use load::requests::{Request, Statuses};
 use load::traffic::RequestList;
 use load::{Config, Protocol, ramp};
@@ -160,4 +162,47 @@ fn connections_that_are_never_served_are_a_limit_of_the_server() {
     });
     expect(address, None, "server-connections");
     expect(address, Some(200.0), "server-connections");
+}
+
+/// A run in which three of four requests timed out, at a server with one thread that is always ready and has a fifth of a CPU.
+fn starved() -> Record {
+    let mut record = Record { elapsed: Duration::from_secs(1), ..Record::default() };
+    record.channels.insert(Channel::TcpClient, 50);
+    record.failure_counts.insert(FailureReason::Timeout, 150);
+    record.experienced.record_n(40_000_000, 10).unwrap();
+    record.experienced.record_n(900_000_000, 40).unwrap();
+    let share = CpuShare { used: 0.2, waited: 0.8 };
+    let server =
+        ServerUsage { processes: 1, all: share, busiest: share, cpus: 2.0, ..ServerUsage::default() };
+    record.evidence = Evidence {
+        shape: Shape { is_open: false, users: 100, max_in_flight: 100 },
+        ramp: vec![Stage { users: 1, responses: 20, rate: 50.0, median_ms: 20.0 }],
+        sockets: SocketSamples { lists: 5, backlog: 1_024, max_accept_queue: 77, ..SocketSamples::default() },
+        host: HostCounters { cpus: 2.0, busy: 2.0, ..HostCounters::default() },
+        server: Some(server),
+        ..Evidence::default()
+    };
+    record
+}
+
+#[test]
+fn overflows_count_if_this_servers_queue_may_have_been_full() {
+    let named = |max_accept_queue| {
+        let mut record = starved();
+        record.evidence.host.listen_overflows = 7;
+        record.evidence.sockets.max_accept_queue = max_accept_queue;
+        attribute(&record, "http://localhost/").kind.name()
+    };
+    assert_eq!(named(600), "accept-queue");
+    assert_eq!(named(77), "server-cpu", "another server's queue overflowed");
+}
+
+#[test]
+fn a_thread_that_is_always_ready_has_a_full_cpu_whatever_others_leave_to_it() {
+    assert_eq!(attribute(&starved(), "http://localhost/").kind.name(), "server-cpu");
+    let mut record = starved();
+    let moments = CpuShare { used: 0.05, waited: 0.9 };
+    record.evidence.server.as_mut().unwrap().all = moments;
+    record.evidence.server.as_mut().unwrap().busiest = moments;
+    assert_eq!(attribute(&record, "http://localhost/").kind.name(), "server-wait");
 }
