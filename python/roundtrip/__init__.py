@@ -9,8 +9,8 @@
     roundtrip.page("visit.har").objects                        # a recorded page as a graph
     roundtrip.connections("access.log.gz", timeouts=[1, 60])   # connections of a server
 
-The names and values are those of the command line, and the numbers equal the program's exactly. `roundtrip.spark` counts
-connections on Apache Spark.
+The names and values are those of the command line, and the numbers equal the program's exactly. `roundtrip.spark` does the same on
+Apache Spark.
 """
 
 from roundtrip._deprecated import alias

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypedDict, Union
 
-from roundtrip._kernel import KernelGrid, KernelPages, KernelRows, Table
-from roundtrip.pages import Page, is_file, read
+from roundtrip._kernel import KernelGrid, KernelRows, Table
+from roundtrip.pages import Page, read
 from roundtrip.svg import Svg
 
 if TYPE_CHECKING:
@@ -82,6 +81,11 @@ class Scenario(TypedDict, total=False):
     client_codings: Values
     client_defect: Values
     client_stack: Values
+    browser: Values
+    http2_client: Values
+    http3_client: Values
+    http2_server: Values
+    http3_server: Values
     server_idle: Values
     server_connections: Values
     server_changed: Values
@@ -176,34 +180,43 @@ def compare(*, threads: int = 0, **scenario: Unpack[Scenario]) -> Rows:
 
     Measuring needs a kernel of its own, so it is the command line's. `threads`, errors: as `predict`.
     """
-    scenario.setdefault("engine", ["model", "simulate"])
     return _run("compare", threads, scenario)
 
 
 def _run(verb: str, threads: int, scenario: Scenario) -> Rows:
-    grid = _grid(verb, scenario)
+    grid = GridArguments(verb, scenario).kernel()
     return Rows(grid.run(0, len(grid), threads))
 
 
-def _grid(verb: str, scenario: Scenario) -> KernelGrid:
+class GridArguments:
+    """The arguments of a grid, which can be pickled, for other processes."""
+
+    def __init__(self, verb: str, scenario: Scenario) -> None:
+        if verb == "compare":
+            scenario = {"engine": ["model", "simulate"], **scenario}
+        self._verb = verb
+        self._values, self._pages = _values(scenario)
+
+    def kernel(self) -> KernelGrid:
+        """The grid. Raises ValueError with the command line's sentence."""
+        return KernelGrid(self._verb, self._values, [page._kernel for page in self._pages])
+
+
+def _values(scenario: Scenario) -> tuple[list[tuple[str, list[str]]], list[Page]]:
     values: list[tuple[str, list[str]]] = []
-    pages: list[Any] = []
+    pages: list[Page] = []
     for name, value in scenario.items():
         key = name.replace("_", "-")
         if name != "page":
             values.append((key, _texts(name, value)))
             continue
         for page in [value] if isinstance(value, (str, os.PathLike, Page)) else list(value):  # type: ignore[call-overload]
-            if isinstance(page, Page):
-                pages.append(page._kernel)
-            elif is_file(page):
-                pages.append(read(Path(page)))
-            elif page == "all":
+            if page == "all":
                 values.append((key, [page]))
             else:
                 # In the order of the arguments, as pages that were read.
-                pages.append(KernelPages.named(str(page)))
-    return KernelGrid(verb, values, pages)
+                pages.append(page if isinstance(page, Page) else read(page))
+    return values, pages
 
 
 def _texts(name: str, value: object) -> list[str]:

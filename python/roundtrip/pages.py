@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Optional, Tuple, Union
 
 from roundtrip._kernel import KernelPages
 
+# A constructor of `KernelPages` with its arguments, and the index of one of the pages.
+Source = Tuple[str, Tuple[Union[str, bytes], ...], Optional[int]]
 HAR = (".har", ".har.gz", ".har.zst", ".json", ".json.gz", ".json.zst")
 
 
 class Page:
-    """A page, for `predict`, `simulate` and `compare`; notebooks show its graph."""
+    """A page, for `predict`, `simulate` and `compare`; notebooks show its graph. It can be pickled, for other processes."""
 
-    def __init__(self, kernel: KernelPages) -> None:
-        self._kernel = kernel
+    def __init__(self, source: Source) -> None:
+        constructor, arguments, index = self._source = source
+        pages: KernelPages = getattr(KernelPages, constructor)(*arguments)
+        self._kernel = pages if index is None else pages.page(index)
+
+    def __reduce__(self) -> tuple[type[Page], tuple[Source]]:
+        return Page, (self._source,)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -48,18 +55,15 @@ def page(source: Union[str, os.PathLike[str], bytes], number: int | None = None)
 
     Raises ValueError for a source that is not a page, OSError for a file that cannot be read.
     """
-    if isinstance(source, bytes):
-        pages = KernelPages.har("page", source)
-    elif is_file(source):
-        pages = read(Path(source))
-    else:
-        pages = KernelPages.named(str(source))
-    if number is None and len(pages) > 1:
-        raise ValueError(f"the recording has {len(pages)} pages; give number=1 to {len(pages)}")
+    pages = Page(("har", ("page", source), None)) if isinstance(source, bytes) else read(source)
+    count = len(pages._kernel)
+    if number is None and count > 1:
+        raise ValueError(f"the recording has {count} pages; give number=1 to {count}")
     number = 1 if number is None else number
-    if not 1 <= number <= len(pages):
-        raise ValueError(f"the recording has no page {number}; give 1 to {len(pages)}")
-    return Page(pages.page(number - 1))
+    if not 1 <= number <= count:
+        raise ValueError(f"the recording has no page {number}; give 1 to {count}")
+    constructor, arguments, _ = pages._source
+    return pages if count == 1 else Page((constructor, arguments, number - 1))
 
 
 def is_file(source: object) -> bool:
@@ -67,12 +71,15 @@ def is_file(source: object) -> bool:
     return isinstance(source, os.PathLike) or (isinstance(source, str) and source.lower().endswith((*HAR, ".toml")))
 
 
-def read(path: Path) -> KernelPages:
-    """The pages of a file."""
+def read(source: Union[str, os.PathLike[str]]) -> Page:
+    """All pages of a file, or the page of a name or of sizes."""
+    if not is_file(source):
+        return Page(("named", (str(source),), None))
+    path = Path(source)
     name = path.name.split(".har")[0].removesuffix(".toml")
     if path.name.lower().endswith(".toml"):
-        return KernelPages.toml(name, path.read_text(encoding="utf-8"))
+        return Page(("toml", (name, path.read_text(encoding="utf-8")), None))
     try:
-        return KernelPages.har(name, path.read_bytes())
+        return Page(("har", (name, path.read_bytes()), None))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

@@ -1,8 +1,8 @@
-"""Counting on Apache Spark: Spark schedules slices of time, and sorts; the kernel counts.
+"""Counting, experiments and diagnosis on Apache Spark: Spark schedules slices, and sorts; the kernel counts and computes.
 
 Open connections depend only on requests within the longest timeout. So each slice of time also receives the requests of
 one longest timeout before it, as a warm-up. Slices are counted independently, and their counts add up to the same whole
-numbers. If a worker dies, Spark counts its slices again.
+numbers. If a worker dies, Spark counts its slices again. Rows of grids are computed likewise, by the number of the row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING, Iterator, Sequence, cast
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ try:
 except ImportError as error:
     raise ImportError("roundtrip.spark needs PySpark 3.5 or later: pip install 'roundtrip[spark]'") from error
 
+from roundtrip import spark_rows
 from roundtrip._kernel import KernelQuery, Lines, Slice
 from roundtrip.local import LINES
 from roundtrip.query import Query
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from roundtrip._kernel import Read
+    from roundtrip.engines import Scenario
     from roundtrip.query import Flags
 
 SLICE_S = 3600
@@ -86,6 +88,43 @@ def connections(
         lambda batches: _count_slices(query, length_ms, batches), "slice long, partial binary, reason long, count long"
     )
     return _result(query, counted)
+
+
+def predict(*, rows_per_task: int | None = None, **scenario: Unpack[Scenario]) -> DataFrame:
+    """Page load times by the closed formulas, as `roundtrip.predict`; see `simulate`."""
+    return spark_rows.grid(_session(), "predict", scenario, rows_per_task, False)
+
+
+def simulate(*, rows_per_task: int | None = None, stalls: bool = False, **scenario: Unpack[Scenario]) -> DataFrame:
+    """Page load times by packets in virtual time, as `roundtrip.simulate`: a data frame of the same rows.
+
+    The first column is `row`, from 1. A task computes `rows_per_task` consecutive rows, by default 256, or more above a
+    million rows; any number gives the same rows. With `stalls` the data frame has the table of stalls instead. Notes have
+    no critical paths. Unsigned numbers are long here, as Spark lacks them: seeds are below 2^63.
+
+    Raises ValueError with the command line's sentence. Nothing is computed before an action of the data frame.
+
+        >>> rows = roundtrip.spark.simulate(rtt="10ms..200ms*50", rate="20Mbit", loss=["0%", "1%"], seed=range(10_000))
+        >>> rows.groupBy("rtt_ms", "loss_percent").avg("elapsed_ms").show()
+    """
+    return spark_rows.grid(_session(), "simulate", scenario, rows_per_task, stalls)
+
+
+def compare(*, rows_per_task: int | None = None, **scenario: Unpack[Scenario]) -> DataFrame:
+    """The formulas and the simulator on the same scenarios, as `roundtrip.compare`; see `simulate`."""
+    return spark_rows.grid(_session(), "compare", scenario, rows_per_task, False)
+
+
+def diagnose(captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, causes: Iterable[str] = ()) -> DataFrame:
+    """Findings in captures, as `roundtrip.diagnose(...).findings`: a data frame with a row for each.
+
+    `captures`: a path that Spark can read, of a file, a directory with all below it, or a pattern; or a list of paths. Each
+    file is a part of a task, and must fit into a worker's memory. A file that is not a capture has one row, with the reason in the
+    column `error`.
+
+        >>> roundtrip.spark.diagnose("s3a://captures/2026/").groupBy("cause").sum("saving_ms").show()
+    """
+    return spark_rows.findings(_session(), captures, causes)
 
 
 def _frame(data: DataFrame | str | Sequence[str]) -> DataFrame:

@@ -124,6 +124,17 @@ impl KernelGrid {
 
     /// Computes `count` rows from row `first` on so many threads (0: the CPUs).
     fn run(&self, py: Python<'_>, first: usize, count: usize, threads: usize) -> PyResult<KernelRows> {
+        self.compute(py, first, count, threads, true)
+    }
+
+    /// The same rows on one thread, none of which depends on another one: no critical paths in notes, no pictures.
+    fn slice(&self, py: Python<'_>, first: usize, count: usize) -> PyResult<KernelRows> {
+        self.compute(py, first, count, 1, false)
+    }
+}
+
+impl KernelGrid {
+    fn compute(&self, py: Python<'_>, first: usize, count: usize, threads: usize, keep: bool) -> PyResult<KernelRows> {
         let rows = self.__len__();
         let last = first.saturating_add(count).min(rows);
         let threads = if threads == 0 { sweep::cpus() } else { threads };
@@ -131,7 +142,7 @@ impl KernelGrid {
         py.detach(|| {
             let mut result = KernelRows {
                 rows: arrow::Rows::new(&settings),
-                outcomes: (last.saturating_sub(first) <= MAX_KEPT).then(Vec::new),
+                outcomes: (keep && last.saturating_sub(first) <= MAX_KEPT).then(Vec::new),
                 settings: settings.clone(),
             };
             sweep::run(first.min(last)..last, threads, |number| self.outcome(number), |first, outcomes| -> PyResult<()> {
@@ -148,9 +159,7 @@ impl KernelGrid {
             Ok(result)
         })
     }
-}
 
-impl KernelGrid {
     /// The row of that number: engines vary fastest.
     fn outcome(&self, number: usize) -> Outcome {
         let (scenario, engine) = (number / self.engines.len(), self.engines[number % self.engines.len()]);

@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import roundtrip.spark
+from roundtrip import spark_rows
+from roundtrip.engines import GridArguments
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,8 @@ def test_an_unsorted_table_gives_the_same_for_every_length_of_slices(spark, tabl
         assert result.curve == local.curve, slice_s
 
 
-def test_a_worker_that_is_killed_changes_nothing(spark, log, program, tmp_path):
-    marker = str(tmp_path / "killed")
+def killer(marker):
+    """A function for `mapInArrow` that changes nothing, and once kills the worker that runs it."""
 
     def kill_one(batches):
         for batch in batches:
@@ -63,7 +65,12 @@ def test_a_worker_that_is_killed_changes_nothing(spark, log, program, tmp_path):
                 os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
             yield batch
 
-    lines = spark.read.text(str(log)).repartition(4).mapInArrow(kill_one, "value string")
+    return kill_one
+
+
+def test_a_worker_that_is_killed_changes_nothing(spark, log, program, tmp_path):
+    marker = str(tmp_path / "killed")
+    lines = spark.read.text(str(log)).repartition(4).mapInArrow(killer(marker), "value string")
     result = roundtrip.spark.connections(lines, slice_s=600)
     assert os.path.exists(marker)
     assert result.rows.to_pylist() == program()
@@ -169,6 +176,79 @@ def test_rejects_uncountable_input_with_a_remedy(spark, table, tmp_path):
     with pytest.raises(ValueError, match="[Cc]ast.* Struct") as refused:
         roundtrip.spark.connections(frame.selectExpr("time", "named_struct('a', 1) AS client", "bytes"))
     assert "Traceback" not in str(refused.value)
+
+
+GRID = {"rtt": "20ms..80ms*2", "rate": "10Mbit", "loss": ["0%", "2%"], "protocol": ["http11", "http2"], "seed": range(5)}
+
+
+def numbered(rows):
+    return [{"row": number, **row} for number, row in enumerate(pa.table(rows).to_pylist(), 1)]
+
+
+def in_order(frame):
+    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=lambda row: row["row"])
+
+
+def test_grids_have_the_same_rows_for_any_partitioning(spark):
+    expected = numbered(roundtrip.simulate(**GRID))
+    for rows_per_task in [None, 1, 7]:
+        frame = roundtrip.spark.simulate(rows_per_task=rows_per_task, **GRID)
+        assert in_order(frame) == expected, rows_per_task
+    assert frame.rdd.getNumPartitions() == 6
+    shuffled = spark_rows.rows_of(spark.range(len(expected)).repartition(3), GridArguments("simulate", GRID))
+    assert in_order(shuffled) == expected
+
+
+def test_other_engines_pages_and_stalls_are_the_same_on_workers(spark, tmp_path):
+    page = tmp_path / "two.toml"
+    page.write_text("[[object]]\nsize = 9000\n[[object]]\nsize = 20000\nafter = ['1 + 40ms']\n")
+    pages = [page, roundtrip.page("6651+3883"), "small-page"]
+    keywords = {"network": "4g", "loss": ["0%", "1%"], "protocol": "http11", "page": pages}
+    for verb in ("predict", "compare"):
+        rows = in_order(getattr(roundtrip.spark, verb)(**keywords))
+        expected = numbered(getattr(roundtrip, verb)(**keywords))
+        for row in [*rows, *expected]:
+            # Whether notes name critical paths depends on the number of rows.
+            row["notes"] = [note for note in row["notes"] if "critical path" not in note]
+        assert rows == expected
+    stalls = roundtrip.spark.simulate(stalls=True, rows_per_task=1, **GRID)
+    local = pa.table(roundtrip.simulate(**GRID).stalls).to_pylist()
+    assert [row.asDict() for row in stalls.collect()] == local and local
+
+
+def test_a_killed_worker_loses_no_rows(spark, tmp_path):
+    marker = str(tmp_path / "killed")
+    expected = numbered(roundtrip.simulate(**GRID))
+    numbers = spark.range(0, len(expected), 1, 4).mapInArrow(killer(marker), "id long")
+    assert in_order(spark_rows.rows_of(numbers, GridArguments("simulate", GRID))) == expected
+    assert os.path.exists(marker)
+
+
+def test_a_directory_of_captures_is_diagnosed_as_each_file(spark, tmp_path):
+    corpus = Path(__file__).resolve().parents[2] / "fuzz/corpus/capture"
+    names = ["nagle", "loss"] if (corpus / "loss").exists() else ["nagle"]
+    (tmp_path / "below").mkdir()
+    for name in names:
+        (tmp_path / "below" / name).write_bytes((corpus / name).read_bytes())
+    (tmp_path / "text").write_text("no capture")
+    rows = [row.asDict() for row in roundtrip.spark.diagnose(tmp_path).collect()]
+    errors = [row for row in rows if row["error"]]
+    assert len(errors) == 1 and errors[0]["capture"].endswith("/text") and errors[0]["cause"] is None
+    for name in names:
+        found = [row for row in rows if row["capture"].endswith(f"/below/{name}")]
+        expected = [{**row, "error": None} for row in roundtrip.diagnose(tmp_path / "below" / name).findings.to_pylist()]
+        assert found and [{**row, "capture": ""} for row in found] == [{**row, "capture": ""} for row in expected]
+    with pytest.raises(ValueError, match="nagel"):
+        roundtrip.spark.diagnose(tmp_path, causes=["nagel"])
+
+
+def test_impossible_grids_are_refused_before_spark_runs(spark):
+    with pytest.raises(ValueError, match="11000000 scenarios are too many"):
+        roundtrip.spark.simulate(network="4g", protocol="http10", seed=range(1_000_000), parallel=range(1, 12))
+    with pytest.raises(ValueError, match="unknown network `4h`"):
+        roundtrip.spark.predict(network="4h")
+    with pytest.raises(ValueError, match="rows_per_task: 0 is not a number of rows"):
+        roundtrip.spark.simulate(rows_per_task=0)
 
 
 def test_without_java_the_error_names_what_to_install(monkeypatch):
