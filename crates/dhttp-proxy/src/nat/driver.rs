@@ -39,6 +39,8 @@ pub(super) struct Driver {
     next: u64,
     inbox: Inbox,
     outbox: Outbox,
+    /// Datagrams that wait until the pinholes of requests are open, and those of responses closed.
+    datagrams: Vec<Output>,
     /// Time for which any host may respond, if that is allowed and needs an element in the rules.
     any_host_timeout: Option<Duration>,
     is_translating: bool,
@@ -94,6 +96,7 @@ impl Driver {
             next: FIRST,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
+            datagrams: Vec::new(),
             any_host_timeout,
             is_translating,
             shared,
@@ -105,6 +108,7 @@ impl Driver {
         let mut events = Events::default();
         while !self.shared.stop.load(Ordering::Acquire) {
             let next = self.poll();
+            self.settle();
             self.flush();
             self.poller.wake_by(self.clock.now(), next.unwrap_or(Time::MAX));
             let mut is_woken = false;
@@ -195,17 +199,20 @@ impl Driver {
                 Output::Open(hole) if self.is_translating && !self.outsides.contains_key(&hole.outside) => {}
                 Output::Open(hole) => {
                     counters.opened.fetch_add(1, Ordering::Relaxed);
-                    let opened = self.holes.admit_server(&hole);
-                    self.check(opened);
+                    self.holes.admit_server(&hole);
                     self.log_event(&format_args!("a hole at {} to {}", hole.outside, hole.inside));
                 }
                 Output::Close(hole) => {
                     counters.closed.fetch_add(1, Ordering::Relaxed);
-                    let closed = self.holes.close(&hole);
-                    self.check(closed);
+                    self.holes.close(&hole);
                 }
-                Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
-                Output::Response { from, to, datagram } => self.send_response(from, to, &datagram),
+                request @ Output::Request { outside, .. } => {
+                    if let Some(timeout) = self.any_host_timeout {
+                        self.holes.admit_any_host(outside, timeout);
+                    }
+                    self.datagrams.push(request);
+                }
+                response @ Output::Response { .. } => self.datagrams.push(response),
                 Output::Unreachable { server, to } => {
                     let message = sockets::port_unreachable(to, server);
                     // If the message is lost, the client waits for its timeout.
@@ -237,8 +244,7 @@ impl Driver {
         self.poller.add(&udp, number, Interest::IN)?;
         self.numbers.insert(number, at);
         self.outsides.insert(at, OutsidePort { number, udp, _reserved: reserved, mappings: 1 });
-        let begun = self.holes.begin(mapping);
-        self.check(begun);
+        self.holes.begin(mapping);
         Ok(())
     }
 
@@ -250,15 +256,23 @@ impl Driver {
             self.numbers.remove(&outside.number);
             self.outsides.remove(&mapping.outside);
         }
-        let ended = self.holes.end(mapping);
-        self.check(ended);
+        self.holes.end(mapping);
     }
 
-    fn send(&mut self, outside: SocketAddr, to: SocketAddr, datagram: &[u8]) {
-        if let Some(timeout) = self.any_host_timeout {
-            let opened = self.holes.admit_any_host(outside, timeout);
-            self.check(opened);
+    /// Changes the rules for all datagrams of a turn in one step, and sends these.
+    fn settle(&mut self) {
+        let changed = self.holes.commit();
+        self.check(changed);
+        for datagram in std::mem::take(&mut self.datagrams) {
+            match datagram {
+                Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
+                Output::Response { from, to, datagram } => self.send_response(from, to, &datagram),
+                _ => {}
+            }
         }
+    }
+
+    fn send(&self, outside: SocketAddr, to: SocketAddr, datagram: &[u8]) {
         let Some(socket) = self.outsides.get(&outside) else { return };
         // A datagram that is not accepted is lost, as in the network; the client resends.
         let _ = socket.udp.send_to(datagram, to);

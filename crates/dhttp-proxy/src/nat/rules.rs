@@ -180,53 +180,46 @@ impl Holes {
     }
 
     /// Adds the internal address to which connections of a mapping are translated.
-    pub(super) fn begin(&mut self, mapping: &Mapping) -> Result<(), RulesError> {
-        if !self.is_translating || mapping.tcp_port == 0 {
-            return Ok(());
+    pub(super) fn begin(&mut self, mapping: &Mapping) {
+        if self.is_translating && mapping.tcp_port != 0 {
+            let listener = Some(set_key(mapping.listener()));
+            self.elements.add(Element { value: listener, ..element("listeners", port_key(mapping)) });
         }
-        let (key, value) = (mapping.outside.port().to_be_bytes(), set_key(mapping.listener()));
-        self.elements.add(&Element { set: "listeners", key: &key, value: Some(&value), lifetime: None })
     }
 
-    pub(super) fn end(&mut self, mapping: &Mapping) -> Result<(), RulesError> {
-        if !self.is_translating || mapping.tcp_port == 0 {
-            return Ok(());
+    pub(super) fn end(&mut self, mapping: &Mapping) {
+        if self.is_translating && mapping.tcp_port != 0 {
+            self.elements.delete(element("listeners", port_key(mapping)));
         }
-        let key = mapping.outside.port().to_be_bytes();
-        self.elements.delete(&Element { set: "listeners", key: &key, value: None, lifetime: None })
     }
 
-    pub(super) fn admit_server(&mut self, hole: &Pinhole) -> Result<(), RulesError> {
-        let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
+    pub(super) fn admit_server(&mut self, hole: &Pinhole) {
         let lifetime = Some(hole.lifetime);
-        self.elements.add(&Element { set: &set, key: &key, value: None, lifetime })?;
+        self.elements.add(Element { lifetime, ..element(&holes(hole.slot), self.key(hole)) });
         if let (Responders::Caches(_), Some(server)) = (self.responders, hole.server) {
             let key = set_key(SocketAddr::new(server, hole.outside.port()));
-            self.elements.add(&Element { set: "asked", key: &key, value: None, lifetime })?;
+            self.elements.add(Element { lifetime, ..element("asked", key) });
         }
         if self.by_id {
-            self.elements.add(&Element { set: "ids", key: &id, value: None, lifetime })?;
+            self.elements.add(Element { lifetime, ..element("ids", hole.id.to_bytes().to_vec()) });
         }
-        Ok(())
     }
 
-    pub(super) fn close(&mut self, hole: &Pinhole) -> Result<(), RulesError> {
-        let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
-        self.elements.delete(&Element { set: &set, key: &key, value: None, lifetime: None })?;
+    pub(super) fn close(&mut self, hole: &Pinhole) {
+        self.elements.delete(element(&holes(hole.slot), self.key(hole)));
         if self.by_id {
-            self.elements.delete(&Element { set: "ids", key: &id, value: None, lifetime: None })?;
+            self.elements.delete(element("ids", hole.id.to_bytes().to_vec()));
         }
-        Ok(())
     }
 
     /// Lets datagrams of any host in, to the source of a request.
-    pub(super) fn admit_any_host(
-        &mut self,
-        client: SocketAddr,
-        lifetime: wire::Duration,
-    ) -> Result<(), RulesError> {
-        let key = set_key(client);
-        self.elements.add(&Element { set: "answers", key: &key, value: None, lifetime: Some(lifetime) })
+    pub(super) fn admit_any_host(&mut self, client: SocketAddr, lifetime: wire::Duration) {
+        self.elements.add(Element { lifetime: Some(lifetime), ..element("answers", set_key(client)) });
+    }
+
+    /// Applies all of these changes in one step.
+    pub(super) fn commit(&mut self) -> Result<(), RulesError> {
+        self.elements.commit()
     }
 
     fn key(&self, hole: &Pinhole) -> Vec<u8> {
@@ -244,6 +237,15 @@ impl Holes {
         }
         key
     }
+}
+
+fn element(set: &str, key: Vec<u8>) -> Element {
+    Element { set: set.to_owned(), key, value: None, lifetime: None }
+}
+
+/// Returns the outside port of a mapping as a key.
+fn port_key(mapping: &Mapping) -> Vec<u8> {
+    mapping.outside.port().to_be_bytes().to_vec()
 }
 
 fn holes(slot: u8) -> String {

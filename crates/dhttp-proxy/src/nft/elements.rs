@@ -1,8 +1,10 @@
 //! Elements of the sets and maps of an nftables table, added and deleted by system calls alone.
 //!
-//! The kernel's interface is `linux/netfilter/nf_tables.h`: a batch over netlink, which is applied atomically. Tables and
-//! chains are installed once, as text ([`super`]).
+//! The kernel's interface is `linux/netfilter/nf_tables.h`: a batch over netlink, which is applied atomically. A batch takes the
+//! kernel milliseconds, however many changes it has, so they are collected until [`Elements::commit`]. Tables and chains are
+//! installed once, as text ([`super`]).
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::time::Duration as Wait;
 
@@ -18,20 +20,30 @@ pub struct Elements {
     family: Family,
     table: &'static str,
     sequence: u32,
+    pending: Vec<Change>,
+    /// Message that deletes an element: on Linux 6.3 and later one that does not fail if there is none.
+    deletion: u16,
 }
 
 /// An element, as the kernel compares it: numbers in network byte order, and, in a concatenation, each part padded to four
 /// bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Element {
     /// The name of the set or map.
-    pub set: &'a str,
+    pub set: String,
     /// Key of the element.
-    pub key: &'a [u8],
+    pub key: Vec<u8>,
     /// Its value in a map.
-    pub value: Option<&'a [u8]>,
+    pub value: Option<Vec<u8>>,
     /// Time after which the kernel removes it.
     pub lifetime: Option<Duration>,
+}
+
+/// A change of an element.
+#[derive(Clone, Debug)]
+enum Change {
+    Add(Element),
+    Delete(Element),
 }
 
 const NETLINK_NETFILTER: i32 = 12;
@@ -41,11 +53,18 @@ const BATCH_END: u16 = 0x11;
 const SUBSYSTEM: u16 = 10;
 const NEW_ELEMENT: u16 = SUBSYSTEM << 8 | 12;
 const DELETE_ELEMENT: u16 = SUBSYSTEM << 8 | 14;
+const DESTROY_ELEMENT: u16 = SUBSYSTEM << 8 | 30;
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const EXCLUSIVE: u16 = 0x200;
 const CREATE: u16 = 0x400;
 const NESTED: u16 = 0x8000;
+
+/// Maximum number of changes in a batch: the socket holds the kernel's errors for all of them.
+const MAX_CHANGES: usize = 128;
+/// Times that a batch is sent. Older kernels reject a deletion of what is gone, and the whole batch with it, which takes them
+/// ten milliseconds; more elements may expire meanwhile.
+const MAX_ATTEMPTS: usize = 5;
 
 impl Elements {
     /// Opens a socket for a table.
@@ -59,71 +78,137 @@ impl Elements {
             socket.set_read_timeout(Some(Wait::from_secs(1)))?;
             Ok(socket)
         };
-        Ok(Self { socket: open().map_err(RulesError::Change)?, family, table, sequence: 0 })
+        let socket = open().map_err(RulesError::Change)?;
+        Ok(Self { socket, family, table, sequence: 0, pending: Vec::new(), deletion: DESTROY_ELEMENT })
     }
 
-    /// Adds an element; if it already exists, its lifetime is restarted.
+    /// Adds an element with the next commit; if it already exists, its lifetime is restarted.
+    pub fn add(&mut self, element: Element) {
+        if self.deletion == DESTROY_ELEMENT {
+            self.delete(element.clone());
+        }
+        self.pending.push(Change::Add(element));
+    }
+
+    /// Deletes an element, if it exists, with the next commit.
+    pub fn delete(&mut self, element: Element) {
+        self.pending.push(Change::Delete(element.without_data()));
+    }
+
+    /// Applies all changes, in their order.
     ///
     /// # Errors
-    /// The kernel's error.
-    pub fn add(&mut self, element: &Element<'_>) -> Result<(), RulesError> {
-        let added = self.change(NEW_ELEMENT, CREATE | EXCLUSIVE, element);
-        match added {
-            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {
-                self.delete(element)?;
-                self.change(NEW_ELEMENT, CREATE, element)
+    /// The kernel's last error. The changes that it did not reject are applied.
+    pub fn commit(&mut self) -> Result<(), RulesError> {
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut result = Ok(());
+        while !pending.is_empty() {
+            let rest = pending.split_off(pending.len().min(MAX_CHANGES));
+            result = self.apply(pending).and(result);
+            pending = rest;
+        }
+        result.map_err(RulesError::Change)
+    }
+
+    /// Sends a batch until nothing of it is rejected. An error for one change prevents all of them.
+    fn apply(&mut self, mut changes: Vec<Change>) -> io::Result<()> {
+        let mut result = Ok(());
+        for _ in 0..MAX_ATTEMPTS {
+            let deletion = self.deletion;
+            let rejected = self.send_batch(&changes)?;
+            if rejected.is_empty() {
+                return result;
             }
-            result => result,
+            let mut accepted = Vec::with_capacity(changes.len() + rejected.len());
+            for (index, change) in changes.into_iter().enumerate() {
+                match (change, rejected.get(&index).copied()) {
+                    (change, None) => accepted.push(change),
+                    (Change::Add(element), Some(libc::EEXIST)) => {
+                        let existing = element.clone().without_data();
+                        accepted.extend([Change::Delete(existing), Change::Add(element)]);
+                    }
+                    // The kernel does not know the message.
+                    (change @ Change::Delete(_), Some(libc::EINVAL)) if deletion == DESTROY_ELEMENT => {
+                        self.deletion = DELETE_ELEMENT;
+                        accepted.push(change);
+                    }
+                    (Change::Delete(_), Some(libc::ENOENT)) => {}
+                    (_, Some(code)) => result = Err(io::Error::from_raw_os_error(code)),
+                }
+            }
+            changes = accepted;
         }
-        .map_err(RulesError::Change)
+        result.and(Err(io::ErrorKind::ResourceBusy.into()))
     }
 
-    /// Deletes an element, if it exists.
-    ///
-    /// # Errors
-    /// The kernel's error.
-    pub fn delete(&mut self, element: &Element<'_>) -> Result<(), RulesError> {
-        let bare = Element { value: None, lifetime: None, ..*element };
-        match self.change(DELETE_ELEMENT, 0, &bare) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
-            result => result.map_err(RulesError::Change),
+    /// Sends a batch; returns the errors by the index of the change. Without any the batch is applied, else nothing of it.
+    fn send_batch(&mut self, changes: &[Change]) -> io::Result<BTreeMap<usize, i32>> {
+        let mut errors = BTreeMap::new();
+        let Some(last) = changes.len().checked_sub(1) else { return Ok(errors) };
+        // The begin has the first number, each change the next: results have the numbers of their messages.
+        let begin = self.sequence.wrapping_add(1);
+        self.sequence = begin.wrapping_add(u32::try_from(changes.len()).unwrap_or(u32::MAX));
+        (&self.socket).write_all(&self.batch(begin, changes))?;
+        let mut buffer = [0; 8_192];
+        loop {
+            let length = (&self.socket).read(&mut buffer)?;
+            let Some((sequence, code)) = reported(buffer.get(..length).unwrap_or_default()) else { continue };
+            let number = usize::try_from(sequence.wrapping_sub(begin)).unwrap_or(usize::MAX);
+            match number.checked_sub(1) {
+                None if code == 0 => {}
+                None => return Err(io::Error::from_raw_os_error(-code)),
+                Some(index) if index > last => {}
+                Some(index) => {
+                    if code != 0 {
+                        errors.insert(index, -code);
+                    }
+                    if index == last {
+                        return Ok(errors);
+                    }
+                }
+            }
         }
     }
 
-    fn change(&mut self, kind: u16, flags: u16, element: &Element<'_>) -> io::Result<()> {
-        let mut batch = Vec::with_capacity(512);
-        self.sequence = self.sequence.wrapping_add(1);
-        // All messages have the same number: a result for any of them applies to the whole batch.
-        let expected = self.sequence;
+    /// Encodes a batch. The kernel reports every error, and with [`ACKNOWLEDGE`] a success, in the order of the changes.
+    fn batch(&self, begin: u32, changes: &[Change]) -> Vec<u8> {
         // The batch messages themselves belong to no family.
         let family = match self.family {
             Family::Ip => 2,
             Family::Ip6 => 10,
         };
-        message(&mut batch, (BATCH_BEGIN, REQUEST, expected), (0, SUBSYSTEM), |_| {});
-        message(&mut batch, (kind, REQUEST | ACKNOWLEDGE | flags, expected), (family, 0), |out| {
-            write_element(out, self.table, element);
-        });
-        message(&mut batch, (BATCH_END, REQUEST, expected), (0, SUBSYSTEM), |_| {});
-        (&self.socket).write_all(&batch)?;
-        let mut buffer = [0; 8_192];
-        loop {
-            let length = (&self.socket).read(&mut buffer)?;
-            match reported(buffer.get(..length).unwrap_or_default(), expected) {
-                None => {}
-                Some(0) => return Ok(()),
-                Some(code) => return Err(io::Error::from_raw_os_error(-code)),
-            }
+        let mut batch = Vec::with_capacity(256 * (changes.len() + 1));
+        message(&mut batch, (BATCH_BEGIN, REQUEST, begin), (0, SUBSYSTEM), |_| {});
+        let mut sequence = begin;
+        for (left, change) in (0..changes.len()).rev().zip(changes) {
+            sequence = sequence.wrapping_add(1);
+            let acknowledge = if left == 0 { ACKNOWLEDGE } else { 0 };
+            let (kind, flags, element) = match change {
+                Change::Add(element) => (NEW_ELEMENT, CREATE | EXCLUSIVE, element),
+                Change::Delete(element) => (self.deletion, 0, element),
+            };
+            message(&mut batch, (kind, REQUEST | flags | acknowledge, sequence), (family, 0), |out| {
+                write_element(out, self.table, element);
+            });
         }
+        message(&mut batch, (BATCH_END, REQUEST, sequence), (0, SUBSYSTEM), |_| {});
+        batch
     }
 }
 
-/// Returns the kernel's result for the message with this number: 0 or a negative error. Results of others are old.
-fn reported(response: &[u8], expected: u32) -> Option<i32> {
+impl Element {
+    /// Returns what identifies it.
+    fn without_data(self) -> Self {
+        Self { value: None, lifetime: None, ..self }
+    }
+}
+
+/// Returns the number of a message, and the kernel's result for it: 0 or a negative error.
+fn reported(response: &[u8]) -> Option<(u32, i32)> {
     let field = |at: usize| response.get(at..at + 4)?.try_into().ok();
     let kind = u16::from_ne_bytes(response.get(4..6)?.try_into().ok()?);
     let sequence = u32::from_ne_bytes(field(8)?);
-    (kind == NLMSG_ERROR && sequence == expected).then(|| field(16).map(i32::from_ne_bytes))?
+    (kind == NLMSG_ERROR).then(|| Some((sequence, i32::from_ne_bytes(field(16)?))))?
 }
 
 /// `struct nlmsghdr`, `struct nfgenmsg`, attributes.
@@ -148,15 +233,15 @@ fn message(
     }
 }
 
-fn write_element(out: &mut Vec<u8>, table: &str, element: &Element<'_>) {
+fn write_element(out: &mut Vec<u8>, table: &str, element: &Element) {
     // NFTA_SET_ELEM_LIST_TABLE, _SET, _ELEMENTS, then NFTA_LIST_ELEM.
     attribute(out, 1, |out| out.extend([table.as_bytes(), &[0]].concat()));
     attribute(out, 2, |out| out.extend([element.set.as_bytes(), &[0]].concat()));
     attribute(out, 3 | NESTED, |out| {
         attribute(out, 1 | NESTED, |out| {
             // NFTA_SET_ELEM_KEY, _DATA, _TIMEOUT; in each NFTA_DATA_VALUE.
-            attribute(out, 1 | NESTED, |out| attribute(out, 1, |out| out.extend(element.key)));
-            if let Some(value) = element.value {
+            attribute(out, 1 | NESTED, |out| attribute(out, 1, |out| out.extend(&element.key)));
+            if let Some(value) = &element.value {
                 attribute(out, 2 | NESTED, |out| attribute(out, 1, |out| out.extend(value)));
             }
             if let Some(lifetime) = element.lifetime {

@@ -3,6 +3,7 @@
 //! `dhttp_proto::translator` tests the decisions.
 
 mod attacks;
+mod crowd;
 mod faults;
 mod ipv6;
 mod lab;

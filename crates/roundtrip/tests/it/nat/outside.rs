@@ -13,7 +13,7 @@ use super::lab::{Lab, ROUTER, RunningProgram, SERVER, SERVER6, available, inside
 use super::translation;
 
 /// A DHTTP request for `/`, as the specification defines it.
-fn request(id: u64, host: &str) -> Vec<u8> {
+pub(super) fn request(id: u64, host: &str) -> Vec<u8> {
     let head = [&id.to_be_bytes()[..], &40_000_u16.to_be_bytes(), &[0]].concat();
     [&head[..], format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()].concat()
 }
@@ -58,7 +58,7 @@ fn internal_server(lab: &Lab, address: &'static str) -> Arc<AtomicUsize> {
 }
 
 /// Value of a counter of a program at the router.
-fn counter(lab: &Lab, port: u16, name: &str) -> u64 {
+pub(super) fn counter(lab: &Lab, port: u16, name: &str) -> u64 {
     let text = inside(&lab.router, move || {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
