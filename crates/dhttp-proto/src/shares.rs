@@ -63,9 +63,9 @@ const SHARES_V6: [(u32, u64); 3] = [(56, 3), (48, 4), (32, 8)];
 const INSIDE_V4: [(u32, u64); 2] = [(24, 8), (16, 12)];
 const INSIDE_V6: [(u32, u64); 2] = [(64, 8), (56, 12)];
 
-/// A client may have this many, however full the total is, and its networks twice, four times and eight times as many: a
-/// stranger in one of them does not lock it out.
-const MIN_CLIENT: u64 = 1;
+/// A client may have this many, however full the total is: a new connection beside one that it has closed, or keeps alive. Its
+/// networks may have twice, four times and eight times as many: a stranger in one of them does not lock it out.
+const MIN_CLIENT: u64 = 2;
 
 impl Network {
     /// Returns the client of an address in the Internet: itself, or its /64.
@@ -262,6 +262,18 @@ mod tests {
         assert_eq!(shares.take(address("198.51.100.7"), LIMITS), Ok(()), "a newcomer");
         let last = nets(1, 96).next().unwrap();
         assert!(shares.take(last, LIMITS).is_err());
+    }
+
+    #[test]
+    fn a_client_has_a_second_one_however_full_the_total_is() {
+        let mut shares = Shares::default();
+        assert_eq!(take_all(&mut shares, nets(3_000, 96)), LIMITS.total);
+        let client = address("198.51.100.7");
+        let refusal = ShareRefusal::Client(Network::client(client));
+        for (evicted, expected) in nets(3, 96).zip([Ok(()), Ok(()), Err(refusal)]) {
+            shares.give_back(evicted);
+            assert_eq!(shares.take(client, LIMITS), expected);
+        }
     }
 
     #[test]

@@ -378,13 +378,13 @@ mod tests {
         drop((its, other));
         let all: Vec<Fetch> = (0..32).filter_map(|n| begin(&format!("192.{n}.2.1"))).collect();
         assert_eq!(all.len(), 32);
-        // A newcomer ends the oldest of the four most recent; a client that has its share does not.
-        assert!(begin("192.31.2.1").is_none());
-        let newcomer = begin("198.51.100.1").unwrap();
+        // A newcomer ends the oldest of the four most recent; a client that has its share, two, does not.
+        let newcomers = [(); 2].map(|()| begin("198.51.100.1").unwrap());
+        assert!(begin("198.51.100.1").is_none());
         let is_evicted = |fetch: &Fetch| fetch.eviction.is_evicted.load(Ordering::Acquire);
         let evicted: Vec<usize> = (0..32).filter(|index| is_evicted(&all[*index])).collect();
-        assert_eq!(evicted, [28]);
-        drop((all, newcomer));
+        assert_eq!(evicted, [28, 29]);
+        drop((all, newcomers));
         assert_eq!(FETCHES.lock().unwrap().shares.total(), 0, "each is given back once");
     }
 
