@@ -237,16 +237,23 @@ fn is_one_of(name: &[u8], names: &[&str]) -> bool {
 
 /// Request fields from which frameworks derive another scheme, host, port, path or client than the request names, with the
 /// framework or the report. No response has them in `Vary`.
-const REWRITING_FIELDS: [&str; 15] = [
+const REWRITING_FIELDS: [&str; 22] = [
+    "CF-Connecting-IP",                // Cloudflare: the client, for its origins
+    "Client-IP",                       // Rails: `ActionDispatch::RemoteIp`
     "Forwarded",                       // RFC 7239
+    "Front-End-Https",                 // as X-Forwarded-Proto (MDN's page about that)
     "Proxy",                           // CGI programs: CVE-2016-5385
+    "True-Client-IP",                  // Akamai, Cloudflare; go-chi's `RealIP`
     "X-Amz-Website-Redirect-Location", // Amazon S3: the redirect of an object
-    "X-Client-IP",                     // Rails, Apache's mod_remoteip
+    "X-Client-IP",                     // Apache's mod_remoteip
+    "X-Cluster-Client-IP",             // Rackspace's load balancers
     "X-Host",                          // "Practical Web Cache Poisoning" (PortSwigger, 2018)
     "X-Host-Override",                 // the same
     "X-HTTP-Host-Override",            // the same
     "X-Invoke-Path",                   // Next.js: the path that its router would choose
+    "X-Matched-Path",                  // the same
     "X-Middleware-Subrequest",         // Next.js: CVE-2025-29927
+    "X-Now-Route-Matches",             // Next.js: CVE-2024-46982
     "X-Override-URL",                  // Symfony, Zend: CVE-2018-14773
     "X-Proto",                         // as X-Forwarded-Proto
     "X-Real-IP",                       // Rails, nginx's realip
@@ -389,6 +396,8 @@ mod tests {
             "Proxy",
             "Content_Length",
             "x-proto",
+            "true-client-ip",
+            "X-Now-Route-Matches",
         ] {
             assert!(is_rewriting_field(name.as_bytes()), "{name}");
         }

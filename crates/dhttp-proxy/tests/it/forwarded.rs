@@ -32,7 +32,8 @@ fn origin() -> SocketAddr {
 const LIES: &str = "forwarded: for=6.6.6.6\r\nX-Forwarded-For: 6.6.6.6\r\nX-FORWARDED-HOST: evil.example\r\n\
                     X-Real-IP: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Original-URL: /6.6.6.6\r\n\
                     X-Rewrite-URL: /6.6.6.6\r\nX-Forwarded-Scheme: 6.6.6.6\r\nX-Forwarded-Prefix: /6.6.6.6\r\n\
-                    X-Host: evil.example\r\nProxy: http://evil.example\r\nContent_Length: 6.6.6.6\r\n";
+                    X-Host: evil.example\r\nClient-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\n\
+                    Proxy: http://evil.example\r\nContent_Length: 6.6.6.6\r\n";
 
 /// Sends a request in one datagram with these fields; returns the response as text.
 fn by_datagram(server: SocketAddr, fields: &str) -> String {
