@@ -84,7 +84,7 @@ impl Loader {
 
     /// Returns the request of a client with a token, which it fetches.
     fn known(&mut self, client: IpAddr) -> (IpAddr, Vec<u8>) {
-        let first = request(b"small.txt", &padding());
+        let first = request(b"small.txt", &format!("{}DHTTP-Token: ?\r\n", padding()));
         for _ in 0..100 {
             self.outbox.slot(Endpoints { peer: self.server, local: Some(client) }).extend_from_slice(&first);
             self.outbox.send(&self.socket);
@@ -186,12 +186,18 @@ pub(crate) fn padding() -> String {
     format!("DHTTP-Fill: {}\r\n", "0".repeat(340))
 }
 
-/// Returns the token field of a response.
+/// Returns the token field of a response, or that of a fallback message, which is an id and a token.
 pub(crate) fn token(response: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(response);
+    let text = String::from_utf8_lossy(response.get(8..)?);
+    if response.len() == FALLBACK_BYTES {
+        return Some(format!("DHTTP-Token: {text}\r\n"));
+    }
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "))?;
     Some(format!("{line}\r\n"))
 }
+
+/// Length of a fallback message with a token (`docs/dhttp.md`).
+const FALLBACK_BYTES: usize = 34;
 
 /// A CoAP request (RFC 7252, section 3): version 1, non-confirmable, GET, a message number; without options, so that the
 /// resource is the root.

@@ -48,7 +48,7 @@ enum Load {
     Through(ServerKind, &'static str),
 }
 
-const LINES: [TableRow; 24] = {
+const LINES: [TableRow; 25] = {
     use datagrams::Load as D;
     use wrk::Load as W;
     const fn line(name: &'static str, kind: ServerKind, load: Load) -> TableRow {
@@ -70,6 +70,7 @@ const LINES: [TableRow; 24] = {
         line("roundtrip, DHTTP, first requests", ServerKind::Ours, Load::Datagrams(D::New)),
         line("reflector, one client", ServerKind::Reflector, Load::Datagrams(D::One)),
         line("roundtrip, DHTTP, one client", ServerKind::Ours, Load::Datagrams(D::One)),
+        line("nginx, hits of proxy_cache", ServerKind::NginxCache, Load::Wrk(W::KeptAlive)),
         line("cache, kept alive", ServerKind::Cache, Load::Wrk(W::KeptAlive)),
         line("cache, DHTTP, many clients", ServerKind::Cache, Load::Datagrams(D::Known)),
         line(
@@ -106,7 +107,7 @@ struct Target {
     reference_row: &'static str,
 }
 
-const TARGETS: [Target; 18] = {
+const TARGETS: [Target; 19] = {
     const fn target(
         section: &'static str,
         measured_row: &'static str,
@@ -130,6 +131,7 @@ const TARGETS: [Target; 18] = {
         target("opened", "roundtrip, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
         target("opened", "roundtrip, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
         target("cache", "cache, kept alive", 0.9, "roundtrip, kept alive"),
+        target("cache", "cache, kept alive", 2.0, "nginx, hits of proxy_cache"),
         target("cache", "cache, DHTTP, many clients", 0.9, "roundtrip, DHTTP, many clients"),
         target("gateway", "gateway, cached responses", 0.9, "roundtrip, kept alive"),
         target("gateway", "gateway, to the server by DHTTP", 0.0, "roundtrip, kept alive"),

@@ -48,6 +48,8 @@ pub(crate) enum ServerKind {
     Hyper,
     Reflector,
     Nginx,
+    /// The same, whose `proxy_cache` has the response.
+    NginxCache,
     Coap,
 }
 
@@ -90,8 +92,8 @@ pub(crate) struct ServerProcesses(Vec<ServerProcess>);
 
 impl ServerProcesses {
     pub(crate) fn start(network: &Network, directory: &ServedDirectory) -> Self {
-        use ServerKind::{Cache, CachingGateway, Coap, Gateway, Hyper, Nginx, Ours, Reflector};
-        let all = [Ours, Cache, Gateway, CachingGateway, Hyper, Reflector, Nginx, Coap];
+        use ServerKind::{Cache, CachingGateway, Coap, Gateway, Hyper, Nginx, NginxCache, Ours, Reflector};
+        let all = [Ours, Cache, Gateway, CachingGateway, Hyper, Reflector, Nginx, NginxCache, Coap];
         Self(all.into_iter().filter_map(|kind| ServerProcess::start(kind, network, directory)).collect())
     }
 
@@ -136,9 +138,10 @@ fn start(kind: ServerKind, host: Ipv4Addr, directory: &Path) -> io::Result<Serve
         ServerKind::CachingGateway => of_this_program("gateway-that-keeps", address, directory),
         ServerKind::Hyper => of_this_program("hyper", address, directory),
         ServerKind::Reflector => of_this_program("reflector", address, directory),
-        ServerKind::Nginx => {
-            let path = directory.join("nginx.conf");
-            fs::write(&path, nginx_configuration(address, directory)).expect("room for a page");
+        ServerKind::Nginx | ServerKind::NginxCache => {
+            let name = if kind == ServerKind::Nginx { "nginx" } else { "nginx-cache" };
+            let path = directory.join(name).with_extension("conf");
+            fs::write(&path, nginx_configuration(kind, address, directory)).expect("room for a page");
             let mut command = Command::new("/usr/sbin/nginx");
             command.arg("-p").arg(directory).arg("-c").arg(path).arg("-e").arg("stderr");
             command
@@ -163,11 +166,22 @@ fn free_port(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
-/// Configuration of nginx for maximum throughput.
-fn nginx_configuration(address: SocketAddr, directory: &Path) -> String {
+/// Configuration of nginx for maximum throughput. Its cache is in front of itself, and gets a response from there once.
+fn nginx_configuration(kind: ServerKind, address: SocketAddr, directory: &Path) -> String {
     let directory = directory.display();
+    let (name, servers) = match kind {
+        ServerKind::NginxCache => (
+            "nginx-cache",
+            format!(
+                "proxy_cache_path {directory}/cached keys_zone=hits:1m;
+  server {{ listen unix:{directory}/origin; root {directory}; add_header Cache-Control max-age=86400; }}
+  server {{ listen {address} backlog=4096; location / {{ proxy_pass http://unix:{directory}/origin:/; proxy_cache hits; }} }}"
+            ),
+        ),
+        _ => ("nginx", format!("server {{ listen {address} backlog=4096; root {directory}; }}")),
+    };
     format!(
-        "daemon off; master_process off; worker_processes 1; pid {directory}/pid; error_log stderr crit;
+        "daemon off; master_process off; worker_processes 1; pid {directory}/{name}.pid; error_log stderr crit;
 events {{ worker_connections 8192; multi_accept on; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; keepalive_timeout 75s;
@@ -175,7 +189,7 @@ http {{
   types {{ text/plain txt; }} charset utf-8;
   client_body_temp_path {directory}/a; proxy_temp_path {directory}/b; fastcgi_temp_path {directory}/c;
   uwsgi_temp_path {directory}/d; scgi_temp_path {directory}/e;
-  server {{ listen {address} backlog=4096; root {directory}; }}
+  {servers}
 }}
 "
     )
