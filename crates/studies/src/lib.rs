@@ -10,6 +10,7 @@
 //! | `pages` | whole pages over TLS and HTTP/2 in the simulator with the same on this kernel | `studies/pages` |
 //! | `chromium` | whole pages predicted from a recording with the same in Chromium | `studies/chromium` |
 //! | `loss` | page times under loss with those without | `studies/loss` |
+//! | `maps` | two ways to load a page, over round trip and loss, rate or size | `studies/maps` |
 //!
 //! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all. `PROGRAM sample` runs a small part, which
 //! `tests/it` checks in every run of the tests.
@@ -21,6 +22,7 @@
 pub mod pages;
 
 use std::collections::BTreeMap;
+use std::thread::{self, ScopedJoinHandle};
 
 use fetch::{PageEvent, Report};
 use wire::Time;
@@ -35,6 +37,20 @@ pub fn usage(other: &str) -> String {
         "" => "unknown arguments; give `sample`, or `all FILE.csv`".to_owned(),
         other => format!("unknown arguments; give `sample`, `all FILE.csv`, or `{other}`"),
     }
+}
+
+/// Results of `compute` for each item, in order, by all CPUs: independent of their number.
+pub fn in_parallel<T: Sync, R: Send>(items: &[T], compute: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let share = |worker: usize| items.iter().enumerate().skip(worker).step_by(workers);
+    let results: BTreeMap<usize, R> = thread::scope(|scope| {
+        let compute = &compute;
+        let work = |worker| move || share(worker).map(|(index, item)| (index, compute(item))).collect();
+        let working: Vec<_> = (0..workers).map(|worker| scope.spawn(work(worker))).collect();
+        let joined = |worker: ScopedJoinHandle<'_, Vec<(usize, R)>>| worker.join().expect("no item panics");
+        working.into_iter().flat_map(joined).collect()
+    });
+    results.into_values().collect()
 }
 
 /// The value that this many tenths are at most; not a number if there are none.

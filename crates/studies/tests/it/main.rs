@@ -39,6 +39,11 @@ fn regress_a_sample_of_times_under_loss_is_the_stored_one() {
 }
 
 #[test]
+fn regress_a_sample_of_the_maps_is_the_stored_one() {
+    assert_holds_alone(env!("CARGO_BIN_EXE_maps"));
+}
+
+#[test]
 fn a_sample_of_whole_pages_is_predicted_as_it_is_simulated() {
     assert_holds_alone(env!("CARGO_BIN_EXE_graphs"));
 }

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::thread;
 
-use roundtrip_studies::usage;
+use roundtrip_studies::{in_parallel, usage};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts, PageResult};
 use wire::Probability;
@@ -76,16 +75,7 @@ fn cases() -> Vec<Case> {
 
 /// Every line, independent of the number of CPUs.
 fn compute_lines() -> String {
-    let cases = cases();
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let share = |worker: usize| cases.iter().enumerate().skip(worker).step_by(workers);
-    let lines: BTreeMap<usize, String> = thread::scope(|scope| {
-        let compute =
-            |worker| move || share(worker).map(|(index, case)| (index, case.lines())).collect::<Vec<_>>();
-        let working: Vec<_> = (0..workers).map(|worker| scope.spawn(compute(worker))).collect();
-        working.into_iter().flat_map(|worker| worker.join().expect("no case panics")).collect()
-    });
-    HEADING.to_owned() + &lines.into_values().collect::<String>()
+    HEADING.to_owned() + &in_parallel(&cases(), Case::lines).concat()
 }
 
 /// Ratios of the median, the mean and the 99th percentile to the median without loss: geometric means over networks and
