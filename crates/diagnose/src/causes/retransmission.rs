@@ -10,7 +10,6 @@
 //! timestamp than the retransmission's (RFC 3522: the original had arrived); a duplicate SACK of data retransmitted once
 //! (RFC 2883: the same); window and keep-alive probes; a FIN without data
 //! (no side waits for it); anything after a reset; a SYN/ACK to a client that neither completes its handshake nor retransmits its SYN.
-
 //!
 //! **Confidence medium**: a fast retransmission after data had waited for half a round trip or more in a queue on the path. Its sender
 //! had filled link and queue, and the loss is the signal to slow down (RFC 5681, section 3.1): no fault of the path, and the link
