@@ -19,6 +19,7 @@ use http1::message::{Limits, WritePolicy};
 use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
 use scenario::dhttp::{Dhttp, DhttpProfile};
+use scenario::network::Direction;
 use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack, serving};
 use tcp::config::{BufferOccupancy, Handshake, Sharing};
@@ -304,6 +305,22 @@ impl Experiment {
     /// Deviations of this engine from the scenario.
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
+    }
+
+    /// Whether runs may differ: by packets lost or delayed at random, phases of clocks, or ids from the seed (DHTTP, QUIC).
+    pub(crate) fn is_random(&self) -> bool {
+        let Network { up, down, traces, modem, .. } = &self.network;
+        let has_chance = |direction: &Direction| {
+            *direction != Direction { queue: direction.queue, ..Direction::default() }
+        };
+        let clocks = [1, 2].map(|seed| Clocks::random(Seed::new(seed), 0));
+        let has_phase = |stack: &Stack| self.host(stack, clocks[0]) != self.host(stack, clocks[1]);
+        let has_ids = self.dhttp.is_some() || self.web.as_ref().is_some_and(|web| web.http3.is_some());
+        has_ids
+            || traces.is_some()
+            || modem.is_some()
+            || [up, down].into_iter().any(has_chance)
+            || self.stacks().into_iter().any(has_phase)
     }
 
     /// Runs the scenario once; `number` selects an independent random stream.

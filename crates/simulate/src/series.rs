@@ -41,18 +41,24 @@ pub fn simulate_with(
     mut see_first: impl FnMut(&Experiment, &PageResult),
 ) -> Result<Simulation, Error> {
     let experiment = Experiment::new(scenario, hosts)?;
-    let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) = (0..scenario.runs)
-        .map(|number| {
-            let mut fetched = experiment.run(number, true)?;
-            let spent = experiment.spent(&fetched);
-            if number == 0 {
-                see_first(&experiment, &fetched);
-            }
-            // The packets of a thousand runs would take too much memory.
-            fetched.records = Vec::new();
-            Ok((fetched, spent))
-        })
-        .collect::<Result<_, Error>>()?;
+    let is_random = experiment.is_random();
+    let mut results: Vec<(PageResult, TimeAccount)> = Vec::new();
+    for number in 0..scenario.runs {
+        // Without chance every run is like the first.
+        if let Some(first) = results.first().filter(|_| !is_random) {
+            results.push(first.clone());
+            continue;
+        }
+        let mut fetched = experiment.run(number, true)?;
+        let spent = experiment.spent(&fetched);
+        if number == 0 {
+            see_first(&experiment, &fetched);
+        }
+        // The packets of a thousand runs would take too much memory.
+        (fetched.records, fetched.probes) = (Vec::new(), Vec::new());
+        results.push((fetched, spent));
+    }
+    let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) = results.into_iter().unzip();
     let remarks = remarks(&experiment, &runs);
     // Failed runs have no page duration; they count only if every run failed.
     let is_complete = runs.iter().any(|run| run.elapsed.is_some());
@@ -192,4 +198,51 @@ fn failures(runs: &[PageResult]) -> Option<Remark> {
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = values.len();
     (count > 0).then(|| values.sum::<f64>() / count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::{Network, Page, Protocol, Stack, Tls};
+    use wire::Probability;
+    use wire::link::Loss;
+
+    use super::*;
+
+    fn experiment(network: &Network, stack: &str, protocol: Protocol) -> Experiment {
+        let (page, stack) = (Page::named("small-cluster").unwrap(), Stack::named(stack).unwrap());
+        let tls = if protocol == Protocol::Http3 { Tls::V13 } else { Tls::None };
+        let scenario = Scenario { tls, ..Scenario::new(network.clone(), page, protocol, stack) };
+        Experiment::new(&scenario, Hosts::default()).unwrap()
+    }
+
+    #[test]
+    fn runs_without_chance_are_alike() {
+        let protocols =
+            [Protocol::Http10, Protocol::Http11Pipelined, Protocol::Http11Parallel, Protocol::Http2];
+        let mut alike = 0;
+        for network in Network::all() {
+            for protocol in protocols {
+                let experiment = experiment(&network, "linux", protocol);
+                if !experiment.is_random() {
+                    let runs = [0, 7].map(|number| experiment.run(number, true).unwrap());
+                    let [first, second] = runs.map(|run| (run.elapsed, run.events, run.reports, run.records));
+                    assert_eq!(first, second, "{} over {}", protocol.name(), network.name);
+                    alike += 1;
+                }
+            }
+        }
+        assert!(alike > 40, "{alike}");
+    }
+
+    #[test]
+    fn chance_of_losses_clocks_and_ids_is_known() {
+        let cable = Network::named("cable").unwrap();
+        let mut lossy = cable.clone();
+        lossy.up.loss = Loss::Independent(Probability::new(0.01).unwrap());
+        assert!(experiment(&lossy, "linux", Protocol::Http11).is_random());
+        assert!(experiment(&cable, "period", Protocol::Http11).is_random());
+        assert!(experiment(&cable, "linux", Protocol::Http3).is_random());
+        assert!(experiment(&cable, "linux", Protocol::Dhttp).is_random());
+        assert!(!experiment(&cable, "linux", Protocol::Http11).is_random());
+    }
 }
