@@ -22,6 +22,7 @@
 pub mod pages;
 
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::thread::{self, ScopedJoinHandle};
 
 use fetch::{PageEvent, Report};
@@ -36,6 +37,17 @@ pub fn usage(other: &str) -> String {
     match other {
         "" => "unknown arguments; give `sample`, or `all FILE.csv`".to_owned(),
         other => format!("unknown arguments; give `sample`, `all FILE.csv`, or `{other}`"),
+    }
+}
+
+/// Exit status of a study; an error is printed.
+pub fn exit_code(program: &str, reported: Result<(), String>) -> ExitCode {
+    match reported {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("{program}: {sentence}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use measure::peers::{ClientProgram, Peers};
 use measure::run::Run;
 use measure::{Options, measure};
 use page::Page;
-use roundtrip_studies::{quantile, usage};
+use roundtrip_studies::{exit_code, quantile, usage};
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
 use wire::Probability;
 use wire::link::Loss;
@@ -55,13 +55,7 @@ fn main() -> ExitCode {
         }
         _ => Err(usage(USAGE)),
     };
-    match reported {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("chromium: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("chromium", reported)
 }
 
 const USAGE: &str =

@@ -27,7 +27,7 @@ use std::thread;
 use simulate::stalls::TimeAccount;
 use simulate::{Experiment, Hosts};
 
-use roundtrip_studies::usage;
+use roundtrip_studies::{exit_code, usage};
 
 use agreement::Agreement;
 use cases::Case;
@@ -72,13 +72,7 @@ fn main() -> ExitCode {
             "case N [PLACE]`, `pairs`, `savings FILE.csv`, `accounts`, `places`, `mistakes`, `kernel ...",
         )),
     };
-    match reported {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("corpus: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("corpus", reported)
 }
 
 /// Minimum percentage of pauses over real kernels that must be named right at the ends. It is lower, because other

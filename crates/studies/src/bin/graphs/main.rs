@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use model::{Assumptions, predict};
 use roundtrip_studies::pages::{Distance, page};
-use roundtrip_studies::{quantile, usage};
+use roundtrip_studies::{exit_code, quantile, usage};
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
 use simulate::Hosts;
 
@@ -36,13 +36,7 @@ fn main() -> ExitCode {
         }),
         _ => Err(usage("")),
     };
-    match reported {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("graphs: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("graphs", reported)
 }
 
 /// A page over a network by a protocol, and its times in milliseconds.

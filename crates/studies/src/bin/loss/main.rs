@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use roundtrip_studies::{in_parallel, usage};
+use roundtrip_studies::{exit_code, in_parallel, usage};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts, PageResult};
 use wire::Probability;
@@ -22,13 +22,7 @@ fn main() -> ExitCode {
         ["sample"] => check_sample(),
         _ => Err(usage("")),
     };
-    match reported {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("loss: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("loss", reported)
 }
 
 fn compute_all(file: &str) -> Result<(), String> {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use questions::{QUESTIONS, Question, RTTS_MS};
 use render::plot::heat_map::{HeatMap, Panel};
-use roundtrip_studies::{in_parallel, usage};
+use roundtrip_studies::{exit_code, in_parallel, usage};
 use simulate::Hosts;
 
 const HEADING: &str = "map,panel,rtt_ms,column,first_ms,second_ms,ratio\n";
@@ -24,13 +24,7 @@ fn main() -> ExitCode {
         ["sample"] => sample(),
         _ => Err(usage("")),
     };
-    match reported {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("maps: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("maps", reported)
 }
 
 /// A cell of a map.

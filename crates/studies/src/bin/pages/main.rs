@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use measure::{Options, measure};
 use roundtrip_studies::pages::{Distance, page};
-use roundtrip_studies::{ObjectTimes, object_times, quantile, usage};
+use roundtrip_studies::{ObjectTimes, exit_code, object_times, quantile, usage};
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
 use simulate::{Experiment, Hosts};
 use wire::Probability;
@@ -37,13 +37,7 @@ fn main() -> ExitCode {
         ["trace", number] => trace(number),
         _ => Err(usage("trace N")),
     };
-    match reported {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("pages: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("pages", reported)
 }
 
 /// Cases over TCP, and after them those over HTTP/3.
