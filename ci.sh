@@ -19,7 +19,26 @@ REPRODUCTION="$TARGET/reproduction"
 RECORDS="$TARGET/test-records"
 
 PURE="wire quantity unpack tcp accesslog workload http1 tls http2 http3 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
-ALL="fresh tools fmt commits clippy wasm docs package test"
+ALL="fmt commits fresh tools clippy wasm docs features package test"
+
+# Jobs that only compile. A whole run has them at idle priority beside the tests of `fresh`, which mostly wait.
+BESIDE="clippy wasm docs features"
+beside="" # the process, once it runs
+PROGRAMS="$PATH"
+start_beside() { # OUTPUT of cargo, which keeps the build directory until it runs the first test
+  # shellcheck disable=SC2016,SC2086
+  PATH="$PROGRAMS" setsid chrt --idle 0 bash -c 'until grep -q "^ *Running" "$0"; do sleep 1; done; exec ./ci.sh "$@"' \
+    "$1" $BESIDE > "$TARGET/beside" 2>&1 &
+  beside=$!
+}
+
+# Ends what must not outlive this script.
+policy=""
+leave() {
+  [ -z "$policy" ] || rm -f "$policy"
+  [ -z "$beside" ] || kill -- "-$beside" 2> /dev/null || true
+}
+trap leave EXIT
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin haproxy:haproxy squid:squid curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
@@ -128,9 +147,14 @@ all_tests() {
   local -x ROUNDTRIP_SKIPPED="$RECORDS/skipped"
   mkdir -p "$RECORDS"
   touch "$ROUNDTRIP_SKIPPED" "$RECORDS/ran"
+  if [ -n "$whole" ] && [ -z "$beside" ] && (PATH="$PROGRAMS" type -P setsid chrt > /dev/null); then start_beside "$output"; fi
   # A test that hangs ends the job: the harness has named it after a minute.
   timeout --kill-after 10 "$TESTS_MAX_SECONDS" cargo test --no-fail-fast "$@" 2>&1 | tee "$output" || status=1
-  if [ $status != 0 ]; then again "$output" "$@" || return 1; status=0; fi
+  if [ $status != 0 ]; then
+    [ -z "$beside" ] || wait "$beside" || true
+    again "$output" "$@" || return 1
+    status=0
+  fi
   while read -r word name dots result; do
     if [ "$word $dots $result" = "test ... ok" ]; then echo "$name"; fi
   done < "$output" >> "$RECORDS/ran"
@@ -151,11 +175,10 @@ job_tools() {
     echo "not installed; their tests are skipped: ${missing[*]}"
     return
   fi
-  local policy=/usr/sbin/policy-rc.d
-  if [ ! -e $policy ]; then
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    policy=/usr/sbin/policy-rc.d
     printf '#!/bin/sh\nexit 101\n' > $policy
     chmod +x $policy
-    trap "rm -f $policy" EXIT
   fi
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
@@ -234,9 +257,15 @@ job_package() {
 # What `fresh` could not run: the tests that lacked a tool, and those that only exist with a feature. A tool that `tools`
 # installs may not be missing. Alone, it runs every test of these packages.
 FEATURED="accesslog accesslog-io content"
+FEATURES=(--package roundtrip --all-features --lib --bins --tests)
+for crate in $FEATURED; do FEATURES+=(--package "roundtrip-$crate"); done
+
+# Compiles the tests with every feature, for `test`.
+job_features() { cargo test --quiet --no-run "${FEATURES[@]}"; }
+
 job_test() {
   local -x ROUNDTRIP_REQUIRE_TOOLS=""
-  local pair crate file names packages=()
+  local pair crate file names
   mkdir -p "$RECORDS"
   touch "$RECORDS/skipped" "$RECORDS/ran"
   for pair in $TOOLS; do ROUNDTRIP_REQUIRE_TOOLS+="${pair%%:*} "; done
@@ -254,17 +283,15 @@ job_test() {
       *) echo "ci.sh test: $file depends on a feature; add its crate to FEATURED" >&2; return 1 ;;
     esac
   done < <(grep -rlE '^\[features\]' crates --include Cargo.toml)
-  for crate in $FEATURED; do packages+=(--package "roundtrip-$crate"); done
-  packages+=(--package roundtrip --all-features --lib --bins --tests)
-  mapfile -t names < <(featured_tests "${packages[@]}")
+  mapfile -t names < <(featured_tests)
   echo "with every feature: ${#names[@]} tests"
-  all_tests "${packages[@]}" -- --exact "${names[@]}"
+  all_tests "${FEATURES[@]}" -- --exact "${names[@]}"
 }
 
 # Names of the tests that have not run, of the libraries' unit tests, whose assertions depend on features, and of the command
 # line's tests that name a feature.
 featured_tests() {
-  cargo test "$@" -- --list --format terse 2>&1 | awk -v ran="$RECORDS/ran" '
+  cargo test "${FEATURES[@]}" -- --list --format terse 2>&1 | awk -v ran="$RECORDS/ran" '
     BEGIN { while ((getline name < ran) > 0) has_run[name] = 1 }
     / Running / { is_library = /deps\/roundtrip_/ && /unittests/ }
     sub(/: test$/, "") && (!($0 in has_run) || is_library || /^(access|features|transcripts)/) { print }' | sort -u
@@ -318,7 +345,11 @@ job_dist() {
 # Licences, duplicate versions, sources (deny.toml). Needs cargo-deny; not part of the whole run, see CONTRIBUTING.md.
 job_deny() { cargo deny check bans licenses sources; }
 
-if [ $# -eq 0 ]; then set -- $ALL; fi
+whole=""
+if [ $# -eq 0 ]; then
+  set -- $ALL
+  whole=yes
+fi
 for job in "$@"; do
   if ! declare -F "job_$job" >/dev/null; then
     echo "ci.sh: unknown job '$job'; choose from: $ALL lab smoke studies python dist deny" >&2
@@ -326,6 +357,12 @@ for job in "$@"; do
   fi
 done
 for job in "$@"; do
+  if [ -n "$beside" ] && [[ " $BESIDE " == *" $job "* ]]; then
+    # Of all of them, when the first has its turn.
+    [ ! -e "$TARGET/beside" ] || { wait "$beside" && failed="" || failed=yes; cat "$TARGET/beside"; rm "$TARGET/beside"; }
+    [ -z "$failed" ] || exit 1
+    continue
+  fi
   echo "== $job"
   started=$SECONDS
   "job_$job"
