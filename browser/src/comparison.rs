@@ -1,10 +1,11 @@
 //! Scenarios: computed by the formulas and by the simulator, then shown as `roundtrip compare` shows them.
 
+use lab::description;
 use lab::report::Report;
 use lab::simulate::{FirstRun, sequence};
-use lab::table::{self, Layout};
+use lab::table::Layout;
 use lab::waterfall::RunWaterfall;
-use lab::{Outcome, outcome, predict, row, saving, setting, simulate, waterfall};
+use lab::{Outcome, best_change, outcome, predict, row, setting, simulate, waterfall};
 use page::{Page, har};
 use render::output::number;
 use render::plot::svg::INTERACTIVE_STYLE;
@@ -60,7 +61,7 @@ impl Experiment {
             outcomes.extend(engines.iter_mut().filter_map(Iterator::next));
         }
         outcome::name_critical_paths(&mut outcomes);
-        saving::find(&mut outcomes);
+        best_change::find(&mut outcomes);
         if let Some(reason) = outcome::nothing(&outcomes) {
             return Err(reason);
         }
@@ -88,7 +89,7 @@ impl Experiment {
             |stall| json!({ "cause": stall.cause.name(), "at_ms": stall.at_ms, "lost_ms": stall.lost_ms }),
         );
         Ok(json!({
-            "title": table::full_title(&scenario),
+            "title": description::full_title(&scenario),
             "elapsed_ms": outcome.metrics.elapsed_ms,
             "packets": packets,
             "critical_path": waterfall.as_ref().map(RunWaterfall::sentence),
@@ -107,7 +108,7 @@ fn packets(first: FirstRun<'_>) -> String {
     );
     let title = format!("Bytes sent by the server, TCP as {}: {elapsed}", scenario.stack.name);
     let panel = sequence::panel(title, experiment, result);
-    let title = table::full_title(scenario);
+    let title = description::full_title(scenario);
     Picture {
         title: &title,
         subtitle: "",

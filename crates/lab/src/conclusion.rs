@@ -6,7 +6,7 @@ use render::output::number;
 use scenario::{Engine, Protocol, Scenario};
 
 use crate::comparison::{ComparisonRow, lines, ratio};
-use crate::{Outcome, grid, saving, setting};
+use crate::{Outcome, best_change, grid, setting};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
@@ -25,7 +25,7 @@ fn critical_path(outcomes: &[Outcome]) -> Option<String> {
     if outcomes.windows(2).any(|pair| pair[0].scenario.page.name != pair[1].scenario.page.name) {
         return None;
     }
-    let fastest = &outcomes[saving::fastest(outcomes)?];
+    let fastest = &outcomes[best_change::fastest(outcomes)?];
     let waterfall = fastest.waterfall.as_ref()?;
     let Scenario { network, protocol, .. } = &fastest.scenario;
     let saving = fastest.saving.as_ref().map(|saving| format!(" {}", saving.sentence())).unwrap_or_default();

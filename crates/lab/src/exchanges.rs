@@ -11,7 +11,7 @@ use scenario::{Protocol, Scenario};
 use trace::har::{Exchange, Visit};
 use wire::{Bytes, Duration, Time};
 
-use crate::{Outcome, table};
+use crate::{Outcome, description};
 
 /// Timeline of an object.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct ObjectTimeline {
 pub fn labelled(visit: Visit, outcome: &Outcome) -> Visit {
     let Outcome { scenario, engine, metrics, stalls, .. } = outcome;
     Visit {
-        title: table::full_title(scenario),
+        title: description::full_title(scenario),
         network: scenario.network.name.clone(),
         protocol: scenario.protocol.name(),
         engine: engine.name(),

@@ -10,13 +10,14 @@
 //! | [`minimum`] | the lower bound, which only the formulas know |
 //! | [`mod@predict`] | calls of the formulas |
 //! | [`mod@simulate`] | calls of the simulator; a run is simulated once, whatever is written from it |
-//! | [`difference`] | reasons why simulator and kernel differ |
+//! | [`difference`], [`explanation`] | reasons why simulator and kernel differ, and the search for them |
 //! | [`exchanges`] | a client's reports as exchanges of an HTTP archive |
 //! | [`metric`] | every metric with its name and unit |
 //! | [`setting`] | settings of scenarios as typed columns |
 //! | [`row`] | outcomes as rows of JSON and CSV |
+//! | [`description`] | scenarios in words |
 //! | [`table`], [`comparison`], [`conclusion`] | outcomes as tables and sentences |
-//! | [`saving`] | the change of a page that saves most |
+//! | [`saving`], [`best_change`] | the change of a page that saves most, and the search for it |
 //! | [`waterfall`] | what each object of a run waited for, and the critical path |
 //! | [`plot`] | outcomes as one picture |
 //! | [`report`] | outcomes as an HTML page |
@@ -35,10 +36,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod best_change;
 pub mod comparison;
 pub mod conclusion;
+pub mod description;
 pub mod difference;
 pub mod exchanges;
+pub mod explanation;
 mod first_run;
 mod grid;
 pub mod metric;

@@ -8,7 +8,7 @@ use scenario::Engine;
 use scenario::spec::Key;
 
 use crate::setting::{Kind, Setting, Value, described, varied};
-use crate::{Outcome, grid, report, table};
+use crate::{Outcome, description, grid, report};
 
 /// Maximum number of bars.
 const MAX_BARS: usize = 60;
@@ -129,7 +129,7 @@ fn bar_chart(outcomes: &[Outcome], known: &[&Outcome]) -> Result<String, String>
     let longest = known.iter().filter_map(|outcome| outcome.metrics.elapsed_ms).fold(0.0, f64::max);
     let groups: Vec<&[Outcome]> = grid::groups(outcomes).collect();
     let panels: Vec<(String, Vec<bars::Group<'_>>)> =
-        groups.iter().map(|group| (table::title(&group[0].scenario), bar_groups(group))).collect();
+        groups.iter().map(|group| (description::title(&group[0].scenario), bar_groups(group))).collect();
     let panels = panels.iter().map(|(title, groups)| bars::Panel {
         title,
         unit: " ms",

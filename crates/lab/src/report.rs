@@ -10,8 +10,9 @@ use render::report::{page, table_of};
 use scenario::Scenario;
 
 use crate::Outcome;
+use crate::description;
 use crate::grid::{self, Footnotes};
-use crate::table::{self, Layout};
+use crate::table::Layout;
 use crate::waterfall::RunWaterfall;
 
 /// Contents of a report page.
@@ -75,7 +76,7 @@ fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> Stri
     let scenario = &group[0].scenario;
     // The page's notes have the first numbers.
     let marks = footnotes.marks(&scenario.page.notes);
-    let about = table::about(group.iter().map(|outcome| &outcome.scenario));
+    let about = description::about(group.iter().map(|outcome| &outcome.scenario));
     let about: String = about.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     format!(
         "<section>
@@ -85,7 +86,7 @@ fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> Stri
 {table}</div>
 {waterfalls}</section>
 ",
-        title = escaped(&table::title(scenario)),
+        title = escaped(&description::title(scenario)),
         chart = chart::bars(group),
         table = table_of(&layout.grid(group, footnotes)),
         waterfalls = waterfalls(group),

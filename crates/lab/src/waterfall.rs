@@ -21,8 +21,8 @@ use scenario::{Protocol, Scenario};
 use simulate::page::{Opening, openings};
 use wire::{Bytes, Duration, Time};
 
+use crate::description;
 use crate::first_run::FirstRun;
-use crate::table;
 
 /// Reasons for which an object waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -202,7 +202,7 @@ pub fn of(first: FirstRun<'_>) -> Option<RunWaterfall> {
         course.after = course.after.and_then(|object| position.get(&object).copied());
     }
     let (critical, waits) = critical::path(&courses)?;
-    let (title, seed) = (table::full_title(scenario), scenario.seed.get());
+    let (title, seed) = (description::full_title(scenario), scenario.seed.get());
     Some(RunWaterfall { title, courses, critical, waits, seed })
 }
 

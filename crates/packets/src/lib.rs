@@ -33,11 +33,13 @@
 
 pub mod batch;
 pub mod clock;
+pub mod frame;
 pub mod link;
 pub mod peek;
 pub mod reader;
 pub mod tunnel;
 pub mod writer;
 
+pub use frame::Frame;
 pub use link::LinkType;
-pub use reader::{Frame, Reader, Unreadable};
+pub use reader::{Reader, Unreadable};

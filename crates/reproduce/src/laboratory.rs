@@ -7,14 +7,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
 
-use accesslog::connections::Counts;
 use measure::Peers;
 use scenario::Scenario;
 use simulate::dumbbell::{self, DumbbellConfig, DumbbellResult};
 use trace::Metrics;
 use wire::{Duration, Seed};
 
-use super::rabinovich::logs::Log;
+use super::rabinovich::logs::{Log, LogCounts};
 use crate::server_benchmark::benchmark_run::{BenchmarkRun, Outcome};
 use crate::server_benchmark::population::{self, Population};
 
@@ -85,15 +84,6 @@ pub struct Laboratory<'a> {
     dumbbells: Vec<(DumbbellConfig, Vec<DumbbellResult>)>,
     contests: Option<Benchmarks<'a>>,
     benchmarks: BenchmarkResults,
-}
-
-/// Counts of one log.
-#[derive(Clone, Debug)]
-pub struct LogCounts {
-    /// Counts with "oldest" read as the least recently used.
-    pub least_recently_used: Counts,
-    /// Counts with "oldest" read as the first created, perhaps for fewer time-outs.
-    pub first_created: Counts,
 }
 
 /// Counts of all requested logs.

@@ -5,7 +5,7 @@
 use std::io;
 
 use lab::difference::HostTimes;
-use lab::{Missing, Outcome, RunResult, exchanges, table};
+use lab::{Missing, Outcome, RunResult, description, exchanges};
 use measure::profile::Setting;
 use measure::run::ClientRecord;
 use measure::{Measurement, Options, Peers};
@@ -70,7 +70,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
     let mut measurements = Measurements::default();
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
-        progress.begin_measurement(table::full_title(scenario), scenario.runs);
+        progress.begin_measurement(description::full_title(scenario), scenario.runs);
         let mut measured =
             measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of));
         progress.complete_measurement(run_ms * f64::from(scenario.runs));
@@ -81,7 +81,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
             {
                 measurements
                     .failure
-                    .get_or_insert(Error::NotStored { title: table::full_title(scenario), error });
+                    .get_or_insert(Error::NotStored { title: description::full_title(scenario), error });
             }
         }
         let visit = measured.as_ref().ok().and_then(|measured| visit(scenario, measured));
@@ -114,7 +114,7 @@ fn visit(scenario: &Scenario, measured: &Measurement) -> Option<Visit> {
 pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, measure::Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
-    progress.begin_measurement(table::full_title(scenario), scenario.runs);
+    progress.begin_measurement(description::full_title(scenario), scenario.runs);
     let options = Options { capture: None, peers };
     measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of))
 }
@@ -172,5 +172,5 @@ fn circumstances(measured: &Measurement) -> RunFacts {
     let settings: Vec<Fact> = measured.settings.iter().cloned().map(fact).collect();
     let all = measured.provenance().into_iter().map(fact);
     let circumstances = all.filter(|fact| fact.0 != "roundtrip" && !settings.contains(fact)).collect();
-    RunFacts { title: table::full_title(&measured.scenario), circumstances, settings }
+    RunFacts { title: description::full_title(&measured.scenario), circumstances, settings }
 }

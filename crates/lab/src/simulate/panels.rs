@@ -6,8 +6,8 @@ use render::plot::time_sequence::picture::{Form, Picture};
 use scenario::Scenario;
 
 use super::{FirstRun, sequence};
+use crate::description;
 use crate::setting::{self, Setting};
-use crate::table;
 
 /// Panels under a title; each names what the title does not.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ impl Panels {
     /// No panels yet, of runs of these scenarios.
     pub fn new(scenarios: &[Scenario]) -> Self {
         let have_same_title =
-            scenarios.windows(2).all(|pair| table::title(&pair[0]) == table::title(&pair[1]));
+            scenarios.windows(2).all(|pair| description::title(&pair[0]) == description::title(&pair[1]));
         let (title, subtitle) = match scenarios.first().filter(|_| have_same_title) {
-            Some(first) => (table::title(first), table::about(scenarios.iter()).join(", ")),
+            Some(first) => (description::title(first), description::about(scenarios.iter()).join(", ")),
             None => ("Packets in time".to_owned(), String::new()),
         };
         let seed = scenarios.first().map_or(0, |first| first.seed.get());
@@ -45,7 +45,7 @@ impl Panels {
         );
         let subject = match self.have_same_title {
             true => scenario.protocol.name().to_owned(),
-            false => table::full_title(scenario),
+            false => description::full_title(scenario),
         };
         let subject = match setting::described(&self.varied, scenario) {
             varied if varied.is_empty() => subject,

@@ -132,3 +132,12 @@ impl Packet {
         }
     }
 }
+
+/// Milliseconds in a readable form.
+fn millis(millis: f64) -> String {
+    match millis {
+        ..10.0 => format!("{millis:.1} ms"),
+        ..10_000.0 => format!("{millis:.0} ms"),
+        _ => format!("{:.1} s", millis / 1e3),
+    }
+}

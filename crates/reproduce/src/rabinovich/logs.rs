@@ -7,15 +7,13 @@
 
 use std::path::Path;
 
-use accesslog::connections::{Counter, Query, Rule, RuleCounter};
+use accesslog::connections::{Counter, Counts, Query, Rule, RuleCounter};
 use accesslog::{Client, Record, Request, SizeScope, Sizing};
 use accesslog_io::input::Input;
 use accesslog_io::options::ConnectionsOptions;
 use wire::{Bytes, Duration, Seed, Time};
 use workload::logs::curve::Curve;
 use workload::logs::synthesize::{self, LogLine, SynthesisOptions};
-
-use crate::laboratory::LogCounts;
 
 /// A log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +53,15 @@ impl Log {
                 .transpose(),
         }
     }
+}
+
+/// Counts of one log.
+#[derive(Clone, Debug)]
+pub struct LogCounts {
+    /// Counts with "oldest" read as the least recently used.
+    pub least_recently_used: Counts,
+    /// Counts with "oldest" read as the first created, perhaps for fewer time-outs.
+    pub first_created: Counts,
 }
 
 /// Time-outs of the figures.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::simulate::FirstRun;
 use lab::table::Layout;
-use lab::{Missing, Outcome, difference, outcome, predict, saving, setting, simulate};
+use lab::{Missing, Outcome, best_change, explanation, outcome, predict, setting, simulate};
 use measure::Peers;
 use render::provenance::Provenance;
 use scenario::spec::{Defaults, Grid, Key, Plan};
@@ -39,7 +39,7 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan, threads, see)?;
     let mut outcomes = interleaved(by_engine);
     outcome::name_critical_paths(&mut outcomes);
-    saving::find(&mut outcomes);
+    best_change::find(&mut outcomes);
     if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Value(reason));
     }
@@ -133,7 +133,7 @@ impl ComparisonResults {
             outcomes.first().is_some_and(|outcome| outcome.engine == Engine::Simulate)
         };
         if let Some(simulated) = self.by_engine.iter().find(is_simulated) {
-            difference::explain(simulated, &mut outcomes, &hosts);
+            explanation::explain(simulated, &mut outcomes, &hosts);
         }
         self.add(outcomes, provenance);
         self.failure = failure.map(Failure::from);

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use lab::table::{self, Layout};
-use lab::{outcome, setting};
+use lab::table::Layout;
+use lab::{description, outcome, setting};
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::UnknownName;
 use scenario::spec::{Defaults, Key};
@@ -65,7 +65,7 @@ const MAX_CAPTURE_BYTES: usize = 256 << 20;
 
 /// Appends the packets of one scenario as a section of the file, named by its comment.
 fn append_capture(captures: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> io::Result<()> {
-    let title = table::full_title(scenario);
+    let title = description::full_title(scenario);
     let before = captures.len();
     capture.write(&mut *captures, &title)?;
     if captures.len() > MAX_CAPTURE_BYTES {

@@ -5,8 +5,8 @@ use std::path::Path;
 use ::simulate::capture::{self, CapturePoint};
 use lab::simulate::panels::Panels;
 use lab::simulate::{FirstRun, probes, visit};
-use lab::table::{self, Layout};
-use lab::{Outcome, exchanges, outcome, setting, simulate};
+use lab::table::Layout;
+use lab::{Outcome, description, exchanges, outcome, setting, simulate};
 use render::plot::time_sequence::xplot;
 use scenario::spec::{Defaults, Grid, Key, Plan};
 use scenario::{Engine, Scenario};
@@ -121,7 +121,8 @@ impl RunFiles {
     fn add(&mut self, index: usize, first: FirstRun<'_>) {
         let FirstRun { scenario, experiment: _, result } = first;
         if let Some((file, at)) = &mut self.pcap
-            && let Err(error) = capture::write(&result.records, *at, &mut *file, &table::full_title(scenario))
+            && let Err(error) =
+                capture::write(&result.records, *at, &mut *file, &description::full_title(scenario))
         {
             self.failure.get_or_insert(file.failure(error));
         }

@@ -5,7 +5,7 @@ use wire::Time;
 use super::key::{self, Key, Meaning, NOTE, REQUEST, STALL, bar, cross, request};
 use super::shade::{Label, labels};
 use super::track::{Connection, Mark, Segment, SegmentKind, Sign, Track};
-use super::{End, Panel, Stall};
+use super::{End, Panel, Stall, millis};
 use crate::output::number;
 use crate::plot::axes::{Axes, Theme};
 use crate::plot::palette;
@@ -124,15 +124,6 @@ impl Picture<'_> {
 fn rows(stalls: &[Stall], time: Clock) -> usize {
     let labels = labels(stalls, |millis| time.position(millis), (LEFT, RIGHT), ROWS);
     labels.iter().filter_map(|label| label.row).map(|row| row + 1).max().unwrap_or_default()
-}
-
-/// Milliseconds in a readable form.
-pub fn millis(millis: f64) -> String {
-    match millis {
-        ..10.0 => format!("{millis:.1} ms"),
-        ..10_000.0 => format!("{millis:.0} ms"),
-        _ => format!("{:.1} s", millis / 1e3),
-    }
 }
 
 /// The time axis.

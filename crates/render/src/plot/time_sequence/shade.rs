@@ -1,6 +1,6 @@
 //! Placement of the names of stalls: in rows above the picture, without overlaps.
 
-use super::Stall;
+use super::{Stall, millis};
 
 /// Label of a part of the picture.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub(super) fn labels(
     let mut occupied: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows];
     let mut labels = Vec::new();
     for stall in longest {
-        let text = format!("{} {}", stall.name, super::picture::millis(stall.lost.as_millis_f64()));
+        let text = format!("{} {}", stall.name, millis(stall.lost.as_millis_f64()));
         let half = text.chars().count() as f64 * LETTER / 2.0;
         let (from, to) = stretch(stall);
         let points_to = f64::midpoint(from, to);
