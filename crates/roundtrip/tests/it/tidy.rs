@@ -3,7 +3,7 @@
 //! | module | what it checks |
 //! | --- | --- |
 //! | [`headers`] | the beginning of each file |
-//! | [`imports`] | imports between crates |
+//! | [`imports`], [`circles`] | imports between crates, and circles between files |
 //! | [`flags`] | flags with two meanings |
 //! | [`sizes`] | lengths of files and crates |
 //! | [`root`] | entries of the root directory |
@@ -13,6 +13,7 @@
 //!
 //! rustfmt and clippy have their own jobs in `ci.sh`.
 
+mod circles;
 mod documents;
 mod flags;
 mod headers;
