@@ -23,6 +23,7 @@ use scenario::network::Direction;
 use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack, serving};
 use tcp::config::{BufferOccupancy, Handshake, Sharing};
+use trace::Stall;
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -425,18 +426,21 @@ impl Experiment {
 
     /// Account of a run's time, if its packets were recorded.
     pub fn spent(&self, fetched: &PageResult) -> TimeAccount {
+        stalls::spent(useful(fetched), &fetched.probes, fetched.began, &self.path_facts())
+    }
+
+    /// The stalls of [`Experiment::spent`], each with the index of the record that ended it.
+    pub fn stalls_by_record(&self, fetched: &PageResult) -> Vec<(usize, Stall)> {
+        stalls::ended_by(useful(fetched), &fetched.probes, fetched.began, &self.path_facts())
+    }
+
+    fn path_facts(&self) -> PathFacts {
         let network = &self.network;
         // Timestamps take 12 bytes of a full segment's payload (RFC 7323).
         let is_stamped = self.stacks().iter().all(|stack| stack.timestamps);
         let mss = Bytes::new(network.mss.get().saturating_sub(12 * u64::from(is_stamped)));
         let wake_up = self.stacks().iter().map(|stack| stack.packets.wake_up).max().unwrap_or_default();
-        let known =
-            PathFacts { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss, wake_up };
-        // Packets sent after everything has arrived cost no time.
-        let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
-        let until = fetched.records.partition_point(|record| record.at <= end);
-        let records = fetched.records.get(..until).unwrap_or_default();
-        stalls::spent(records, &fetched.probes, fetched.began, &known)
+        PathFacts { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss, wake_up }
     }
 
     /// Whether responses may be destroyed by the server's close: a page without them is over, too.
@@ -572,6 +576,13 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
         | Protocol::Http3
         | Protocol::Http3Upgrade => Handshake::ThreeWay,
     }
+}
+
+/// The packets until everything had arrived: later ones cost no time.
+fn useful(fetched: &PageResult) -> &[Record] {
+    let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
+    let until = fetched.records.partition_point(|record| record.at <= end);
+    fetched.records.get(..until).unwrap_or_default()
 }
 
 fn account(

@@ -44,16 +44,27 @@ pub struct TimeAccount {
 ///
 /// `probes` must be in order of time, as the records are.
 pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> TimeAccount {
+    observed(records, probes, began, known).spent
+}
+
+/// The same account's stalls, each with the index of the record that ended it.
+pub fn ended_by(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> Vec<(usize, Stall)> {
+    let StallObserver { spent, ended_by, .. } = observed(records, probes, began, known);
+    ended_by.into_iter().zip(spent.stalls).collect()
+}
+
+fn observed(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> StallObserver {
     let mut watch = StallObserver::new(began, *known);
     let mut probes = probes.iter().peekable();
-    for record in records {
+    for (index, record) in records.iter().enumerate() {
         // State before this packet: the packet's own event has changed it already.
         while let Some(probe) = probes.next_if(|probe| probe.at < record.at) {
             watch.record_probe(probe);
         }
         watch.record_packet(record);
+        watch.ended_by.resize(watch.spent.stalls.len(), index);
     }
-    watch.spent
+    watch
 }
 
 /// Observer of both ends.
@@ -61,6 +72,8 @@ struct StallObserver {
     began: Time,
     known: PathFacts,
     spent: TimeAccount,
+    /// Index of the record that ended each stall.
+    ended_by: Vec<usize>,
     lines: BTreeMap<Flow, ConnectionState>,
     quic: BTreeMap<Flow, quic::QuicState>,
     /// Time until which each direction is sending: up, down.
@@ -150,6 +163,7 @@ impl StallObserver {
             began,
             known,
             spent: TimeAccount::default(),
+            ended_by: Vec::new(),
             lines: BTreeMap::new(),
             quic: BTreeMap::new(),
             busy: [Time::ZERO; 2],
