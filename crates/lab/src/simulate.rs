@@ -1,11 +1,13 @@
 //! Calls of the simulator: TCP packet by packet in virtual time.
 //!
-//! Read in this order: [`probes`] writes the state of a run's connections, [`sequence`] plots its packets, [`visit`] is the
+//! Read in this order: [`probes`] writes the state of a run's connections, [`sequence`] plots its packets, [`steps`]
+//! explains each of them, [`visit`] is the
 //! run as a visit of an HTTP archive. All take the first run, when it happens: it is simulated once.
 
 pub mod panels;
 pub mod probes;
 pub mod sequence;
+pub mod steps;
 pub mod visit;
 
 use render::provenance::Provenance;
