@@ -23,7 +23,7 @@ if [ "$program" -nt "$out/papers.html" ]; then
 fi
 
 # One scope: every name at the first level of these files is unique.
-cat ../crates/report/src/plot.js page/worker_client.js page/diagnose.js page/compare.js page/papers.js page/lessons.js page/main.js > "$out/lab.js"
+cat ../crates/report/src/plot.js page/worker_client.js page/diagnose.js page/walk.js page/compare.js page/traces.js page/papers.js page/lessons.js page/main.js > "$out/lab.js"
 cat ../crates/render/src/report/style.css page/lab.css > "$out/lab.css"
 cp page/worker.js page/index.html "$out"
 

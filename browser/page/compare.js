@@ -58,7 +58,10 @@ const written = (settings) => Object.entries(settings)
   .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value).replaceAll("%2B", "+").replaceAll("%2C", ",")}`).join("&");
 
 /** Settings that are the page's own, not flags. */
-const OWN = ["run", "har"];
+const OWN = ["run", "har", "step"];
+
+/** Index of the packet that an address names by its number. @param {string | undefined} step */
+const packetOf = (step) => Math.max(0, (parseInt(step ?? "", 10) || 1) - 1);
 
 /** Settings as keys and values, in the order of flags; lists are repeated. @param {Settings} settings @returns {[string, string][]} */
 const entries = (settings) => Object.entries(settings)
@@ -120,6 +123,8 @@ class CompareView {
     this.latest = new Latest();
     /** @type {Settings} */
     this.settings = { ...DEFAULTS };
+    /** @type {Walk | null} */
+    this.walk = null;
     /** Groups that were folded or opened. @type {Map<string, boolean>} */
     this.folds = new Map();
     this.form = element("form", { class: "settings", onsubmit: (/** @type {Event} */ event) => event.preventDefault() });
@@ -148,9 +153,16 @@ class CompareView {
   set(key, value) {
     if (value === "") delete this.settings[key];
     else this.settings[key] = value;
+    // Packets of other settings are others.
+    delete this.settings.step;
+    this.address();
+    this.update();
+  }
+
+  /** Writes the settings into the address. */
+  address() {
     const state = written(this.settings);
     history.replaceState(null, "", state ? `#compare?${state}` : "#compare");
-    this.update();
   }
 
   /** @param {any} names */
@@ -237,6 +249,7 @@ class CompareView {
         const view = await this.latest.call(this.request("compare", settings));
         this.lead.replaceChildren(...view.sentences.map((/** @type {string} */ sentence) => element("p", {}, sentence)));
         show(this.result, view.html);
+        makeScrollable(this.result, "Results");
         this.result.dataset.rows = view.rows;
         this.result.dataset.took = (performance.now() - began).toFixed(1);
         this.command.textContent = this.commandLine(settings);
@@ -276,11 +289,15 @@ class CompareView {
     const items = [...costs].sort((one, other) => other[1].lost - one[1].lost)
       .map(([cause, { times, lost }]) => element("li", {}, element("b", {}, cause), `: ${duration(lost)}${times > 1 ? `, ${times} times` : ""}`));
     const list = items.length > 0 ? element("ul", { class: "stalls" }, ...items) : element("p", {}, "No stalls.");
-    const plots = element("div", { class: "plot-scroll" });
-    show(plots, run.packets + (run.waterfall ?? ""));
+    this.walk?.pause();
+    const { walk, plots } = walkThrough(run, packetOf(this.settings.step), (at) => {
+      if (at > 0) this.settings.step = String(at + 1);
+      else delete this.settings.step;
+      if (location.hash.startsWith("#compare")) this.address();
+    });
+    this.walk = walk;
     this.run.replaceChildren(element("p", { class: "facts" }, `${run.title}: ${duration(run.elapsed_ms)}`),
-      element("p", {}, run.critical_path ?? ""), list, plots);
-    for (const svg of plots.querySelectorAll("svg.sequence")) attachPlot(svg, plots);
+      element("p", {}, run.critical_path ?? ""), list, walk?.element ?? "", plots);
   }
 }
 

@@ -17,6 +17,11 @@ const show = (place, html) => {
   place.innerHTML = html;
 };
 
+/** Makes what scrolls sideways reachable by the keyboard, under a name. @param {ParentNode} place @param {string} name */
+const makeScrollable = (place, name) => {
+  for (const scroll of place.querySelectorAll(".scroll")) Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: name });
+};
+
 /** Milliseconds as the reports print durations. @param {number} ms */
 const duration = (ms) => {
   if (ms === 0) return "0 ms";

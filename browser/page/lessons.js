@@ -168,6 +168,7 @@ class LessonView {
       element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...heading)), element("tbody", {}, ...rows))),
       element("p", {}, lesson.reason),
       element("p", { class: "note" }, "Each run opens in Compare, with its packets."));
+    makeScrollable(result, lesson.title);
   }
 }
 

@@ -45,3 +45,4 @@ route();
 // Module and worker are fetched and compiled while the reader looks at the page.
 Promise.all([compiled("diagnose"), scriptAddress()]).catch(() => {});
 document.documentElement.dataset.ready = "true";
+performance.mark("usable");

@@ -45,10 +45,8 @@ class PaperItem {
     if (location.hash.startsWith("#papers")) history.replaceState(null, "", `#papers?key=${this.key}`);
     if (this.element.children.length > 1) return;
     const contents = parsedPart(html);
-    for (const scroll of contents.querySelectorAll(".scroll")) {
-      Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: this.title });
-      if (scroll.querySelector("img")) scroll.before(zoomable(scroll));
-    }
+    makeScrollable(contents, this.title);
+    for (const scroll of contents.querySelectorAll(".scroll:has(img)")) scroll.before(zoomable(scroll));
     this.element.append(contents);
   }
 }
@@ -63,7 +61,8 @@ class PapersView {
       ...["any", ...VERDICTS].map((name) => element("option", { value: name === "any" ? "" : name }, name)));
     this.lead = element("div", { class: "lead", role: "status" });
     this.list = element("div");
-    place.replaceChildren(element("h1", {}, "Published, and ours"), this.lead,
+    this.traces = new TracesView();
+    place.replaceChildren(element("h1", {}, "Published, and ours"), this.lead, this.traces.element,
       element("div", { class: "tools" }, element("label", {}, "With the verdict", choice)), this.list);
     this.loaded = textOf("papers.html").then((text) => this.fill(text));
     this.loaded.catch((error) => this.lead.replaceChildren(element("p", { class: "refused", role: "alert" }, error.message)));
@@ -101,9 +100,10 @@ class PapersView {
 /** @type {PapersView | null} */
 let papersView = null;
 
-/** @param {string} state `key=p-http/figure-3` */
+/** @param {string} state `key=p-http/figure-3` or `trace=slow-start-restart&step=7` */
 const openPapers = (state) => {
   papersView ??= new PapersView(/** @type {HTMLElement} */ (document.getElementById("papers")));
-  const key = parsed(state).key;
+  const { key, trace, step } = parsed(state);
   if (key) papersView.show(key).catch(() => {});
+  if (trace) papersView.traces.show(trace, packetOf(step));
 };

@@ -2,6 +2,7 @@
 
 use lab::description;
 use lab::report::Report;
+use lab::simulate::steps::{self, Step};
 use lab::simulate::{FirstRun, sequence};
 use lab::table::Layout;
 use lab::waterfall::RunWaterfall;
@@ -15,6 +16,7 @@ use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Engine, Network, Protocol, Spec, Stack};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wire::Time;
 
 use crate::input::PageFile;
 
@@ -72,7 +74,8 @@ impl Experiment {
         Ok(json!({ "sentences": sentences, "html": report.sections(), "rows": rows }))
     }
 
-    /// Shows the first simulated run of the first scenario: its objects and packets in time, critical path and stalls.
+    /// Shows the first simulated run of the first scenario: its objects and packets in time, each packet in words, critical path
+    /// and stalls.
     ///
     /// # Errors
     /// An invalid value, or a scenario that cannot be simulated.
@@ -82,9 +85,9 @@ impl Experiment {
         scenario.runs = 1;
         let mut pictures = None;
         let outcome = simulate::outcome(&scenario, |first| {
-            pictures = Some((packets(first), waterfall::of(first)));
+            pictures = Some((packets(first), waterfall::of(first), steps::of(first, MAX_STEPS)));
         });
-        let Some((packets, waterfall)) = pictures else { return Err(outcome.notes().join("; ")) };
+        let Some((packets, waterfall, (steps, packet_count))) = pictures else { return Err(outcome.notes().join("; ")) };
         let stalls = outcome.stalls.iter().map(
             |stall| json!({ "cause": stall.cause.name(), "at_ms": stall.at_ms, "lost_ms": stall.lost_ms }),
         );
@@ -95,8 +98,34 @@ impl Experiment {
             "critical_path": waterfall.as_ref().map(RunWaterfall::sentence),
             "waterfall": waterfall.as_ref().map(RunWaterfall::html),
             "stalls": stalls.collect::<Value>(),
+            "steps": steps.iter().map(step).collect::<Value>(),
+            "packet_count": packet_count,
         }))
     }
+}
+
+/// Maximum number of packets that are shown one by one.
+const MAX_STEPS: usize = 1_000;
+
+/// A packet for the page, with the time at which the server sees it, as in the plot.
+fn step(step: &Step) -> Value {
+    let Step { sent, ended, is_lost, is_from_client, connection, kind, name, plotted, sentences, stalls } = step;
+    let millis = |time: Time| time.as_millis_f64();
+    let seen = if *is_from_client { ended.unwrap_or(*sent) } else { *sent };
+    json!({
+        "sent_ms": millis(*sent),
+        "ended_ms": ended.map(millis),
+        "seen_ms": millis(seen),
+        "is_lost": is_lost,
+        "is_from_client": is_from_client,
+        "connection": connection,
+        "kind": kind,
+        "name": name,
+        "plotted": plotted,
+        "text": sentences.join(" "),
+        "lost_ms": stalls.iter().map(|stall| stall.lost_ms).sum::<f64>(),
+        "causes": stalls.iter().map(|stall| stall.cause.name()).collect::<Vec<_>>(),
+    })
 }
 
 /// The packets of a run in time, for a page that zooms it.

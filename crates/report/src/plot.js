@@ -68,10 +68,10 @@ function attachPlot(svg, scope) {
     const at = (x) => (x - begin) / inner;
     if (area) {
       const x = +area.getAttribute("x");
-      return { stall: true, from: at(x), to: at(x + +area.getAttribute("width")), text };
+      return { stall: true, from: at(x), to: at(x + +area.getAttribute("width")), text, drawn };
     }
     const x = at(parseFloat(drawn.getAttribute("d").slice(1)));
-    return { stall: false, from: x, to: x, text };
+    return { stall: false, from: x, to: x, text, drawn };
   });
   const point = (event) => {
     marks ??= read();
@@ -116,6 +116,7 @@ function attachPlot(svg, scope) {
     const spans = buttons.filter((button) => button.dataset.from <= ms && ms <= button.dataset.to);
     spans.sort((one, other) => (one.dataset.to - one.dataset.from) - (other.dataset.to - other.dataset.from));
     if (spans.length > 0) select(spans[0]);
+    else plot.pick?.(ms);
   });
   svg.addEventListener("pointerleave", () => { tip.hidden = true; });
   svg.addEventListener("dblclick", () => look(0, 1));
@@ -144,4 +145,10 @@ function attachPlot(svg, scope) {
       svg.scrollIntoView({ block: "nearest" });
     });
   }
+  // For a page that walks through the packets: `pick` gets the time of a click that selects nothing.
+  const plot = {
+    data, span, pick: null, x: (ms) => begin + ms / span * inner, edges: [top, top + height], marks: () => marks ??= read(),
+    reveal: (ms) => { if (ms / span < low || ms / span > high) look(ms / span - (high - low) / 2, ms / span + (high - low) / 2); },
+  };
+  return plot;
 }
