@@ -1,68 +1,12 @@
 // The laboratory's page in a real browser: what is dropped is diagnosed as by the command line, and nothing leaves the page.
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readFileSync, readdirSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, beforeEach, afterEach, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import AxeBuilder from "@axe-core/playwright";
-import { chromium } from "playwright-core";
+import { CORPUS, PAGE, ROUNDTRIP, address, dropFiles, page, reopen, roundtrip, scratch, serious, withoutFreeze } from "./harness.js";
 
-const { CHROMIUM, ROUNDTRIP, PAGE, CORPUS } = process.env;
 const CAPTURES = process.env.ROUNDTRIP_CAPTURES, HARS = process.env.ROUNDTRIP_HARS;
-const scratch = mkdtempSync(join(tmpdir(), "roundtrip-lab-"));
-
-let browser, server, address, page, requests, errors;
-
-/** The program's output, whatever its exit status: 1 is a finding. */
-const roundtrip = (cwd, ...words) => new Promise((resolve, reject) => {
-  execFile(ROUNDTRIP, words, { cwd, maxBuffer: 1 << 30, env: { ...process.env, COLUMNS: "" } }, (error, stdout, stderr) => {
-    if (error && error.code === undefined) reject(error);
-    else resolve({ status: error?.code ?? 0, stdout, stderr });
-  });
-});
-
-before(async () => {
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
-  server = spawn(ROUNDTRIP, ["lab", "--no-open", "--listen", "127.0.0.1:0", "--directory", PAGE]);
-  address = await new Promise((resolve, reject) => {
-    server.stdout.once("data", (line) => resolve(String(line).trim()));
-    server.once("exit", (status) => reject(new Error(`roundtrip lab ended with ${status}`)));
-  });
-});
-after(async () => {
-  await browser?.close();
-  server?.kill();
-  rmSync(scratch, { recursive: true });
-});
-
-/** A page whose requests and errors are recorded. */
-const open = async (url, options = {}) => {
-  const context = await browser.newContext({ acceptDownloads: false, ...options });
-  await context.addInitScript(() => {
-    const make = URL.createObjectURL.bind(URL);
-    URL.createObjectURL = (blob) => make(window.savedBlob = blob);
-  });
-  const opened = await context.newPage();
-  requests = [];
-  errors = [];
-  opened.on("request", (request) => requests.push(request.url()));
-  opened.on("pageerror", (error) => errors.push(String(error)));
-  opened.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
-  opened.on("dialog", (dialog) => { errors.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-  await opened.goto(url);
-  await opened.waitForSelector("html[data-ready]");
-  return opened;
-};
-beforeEach(async () => { page = await open(address); });
-afterEach(async () => {
-  const own = new URL(address).origin;
-  const foreign = requests.filter((url) => !url.startsWith(own) && !/^(blob|data|file):/.test(url));
-  await page.context().close();
-  assert.deepEqual(foreign, [], "a request to another host");
-  assert.deepEqual(errors, [], "errors of the page");
-});
 
 const choose = (...files) => page.setInputFiles("#files", files);
 const article = (name) => page.locator(`article.capture[aria-label="${name}"]`);
@@ -73,35 +17,6 @@ const saved = async (name, format) => {
   await article(name).getByRole("button", { name: format, exact: true }).click();
   await page.waitForFunction(() => window.savedBlob);
   return page.evaluate(() => window.savedBlob.text());
-};
-
-/** Longest time for which the page may not respond. */
-const FREEZE_MS = 100;
-/** Fails if a task of the page's thread takes longer than that: in CPU time, since tasks take longer on a busy host. */
-const withoutFreeze = async (run) => {
-  await browser.startTracing(page, { categories: ["toplevel"] });
-  await run();
-  const { traceEvents } = JSON.parse(await browser.stopTracing());
-  const thread = ({ pid, tid }) => `${pid} ${tid}`;
-  const pages = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread));
-  const tasks = traceEvents.filter((event) => event.tdur > 0 && pages.has(thread(event)));
-  assert.ok(tasks.length > 10, `${tasks.length} tasks`);
-  const longest = Math.max(...tasks.map(({ tdur }) => tdur)) / 1e3;
-  console.log(`longest task: ${longest.toFixed(0)} ms of CPU time`);
-  assert.ok(longest <= FREEZE_MS, `${longest} ms`);
-};
-
-/** Drops files on the page as a user does. */
-const dropFiles = async (files) => {
-  const contents = files.map(({ name, bytes }) => ({ name, base64: Buffer.from(bytes).toString("base64") }));
-  const transfer = await page.evaluateHandle((list) => {
-    const data = new DataTransfer();
-    for (const { name, base64 } of list) {
-      data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name));
-    }
-    return data;
-  }, contents);
-  await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
 };
 
 describe("captures", () => {
@@ -235,21 +150,45 @@ describe("captures", () => {
 
 describe("crashes", () => {
   test("a worker that traps is reported, and the next file is read", async () => {
-    await page.context().close();
-    const context = await browser.newContext();
-    page = await context.newPage();
-    requests = [], errors = [];
-    await page.route("**/worker.js", async (route) => {
+    await reopen(address, {}, (opened) => opened.route("**/worker.js", async (route) => {
       const source = await (await route.fetch()).text();
       const trap = "(text.includes('\"name\":\"crash\"') ? (() => { throw new WebAssembly.RuntimeError('unreachable'); })() : lab.handle())";
       assert.ok(source.includes("lab.handle()"));
       await route.fulfill({ contentType: "text/javascript", body: source.replace("lab.handle()", trap) });
-    });
-    await page.goto(address);
+    }));
     await dropFiles([{ name: "crash", bytes: readFileSync(join(CORPUS, "capture", "nagle")) }]);
     await article("crash").locator(".refused", { hasText: "the reader crashed" }).waitFor();
     await choose(join(CORPUS, "capture", "nagle"));
     await verdict("nagle").waitFor();
+  });
+});
+
+describe("hostile addresses", () => {
+  const hostile = encodeURIComponent('"><img src=x onerror="alert(1)"><script>alert(2)</script>');
+
+  for (const view of ["compare?page=", "compare?run=", "compare?network=", "compare?har=", "compare?step=", "compare?", "papers?key=", "papers?trace=", "lessons?", ""]) {
+    test(`markup in #${view} is text`, async () => {
+      await page.goto(`${address}#${view}${hostile}`);
+      await page.waitForFunction(() => document.querySelectorAll(".view:not([hidden]) > *").length > 0);
+      await page.waitForLoadState("networkidle");
+      assert.equal(await page.locator("main img:not(.figure), main script").count(), 0);
+      await page.getByRole("link", { name: "Lessons" }).click();
+      await page.locator("#lessons section").first().waitFor();
+    });
+  }
+
+  test("a worker that traps is reported in Compare, and the next settings are computed", async () => {
+    await reopen(address, {}, (opened) => opened.route("**/worker.js", async (route) => {
+      const source = await (await route.fetch()).text();
+      const trap = "(text.includes('13ms') ? (() => { throw new WebAssembly.RuntimeError('unreachable'); })() : lab.handle())";
+      await route.fulfill({ contentType: "text/javascript", body: source.replace("lab.handle()", trap) });
+    }));
+    await page.goto(`${address}#compare?rtt=13ms`);
+    await page.locator("#compare .refused", { hasText: "crashed" }).waitFor();
+    await page.getByRole("slider", { name: "Round trip" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.locator("#compare [data-rows] h2").first().waitFor();
+    assert.equal(await page.locator("#compare .refused").count(), 0);
   });
 });
 
@@ -329,6 +268,32 @@ describe("recordings", () => {
     assert.deepEqual(rows, JSON.parse(stdout));
   });
 
+  test("every recording of the corpus gives the rows or the sentence of the command line", async () => {
+    const names = readdirSync(join(CORPUS, "har")), different = [];
+    assert.ok(names.length > 10, `${names.length}`);
+    for (const name of names) {
+      const bytes = readFileSync(join(CORPUS, "har", name)), file = `${name}.har`;
+      writeFileSync(join(scratch, file), bytes);
+      await page.goto("about:blank");
+      await page.goto(address);
+      await dropFiles([{ name: file, bytes }]);
+      await page.locator("#compare .lead .refused, #compare [data-rows] h2").first().waitFor({ timeout: 60_000 });
+      const [refused] = await page.locator("#compare .lead .refused").allTextContents();
+      const { stdout, stderr } = await roundtrip(scratch, "compare", "--page", file, ...NETWORK, "--protocol", "http11-parallel,http2",
+        "--stack", "linux", "--runs", "1", "--engine", "model,simulate", "--format", "json");
+      if (refused !== undefined) {
+        if (stderr.trim() !== `roundtrip: --page: ${refused}`) different.push(`${name}: "${refused}" but "${stderr.trim()}"`);
+      } else {
+        const ours = JSON.stringify(JSON.parse(await page.locator("#compare [data-rows]").getAttribute("data-rows")), null, 1);
+        // The command line compares every page of a recording, the laboratory the first.
+        const all = JSON.parse(stdout), theirs = JSON.stringify(all.filter((row) => row.page === all[0].page), null, 1);
+        if (ours !== theirs) different.push(`${name}: ${firstDifference(ours, theirs)} ${stderr}`);
+      }
+      assert.equal(await page.locator("main img, main script").count(), 0, name);
+    }
+    assert.deepEqual(different, []);
+  });
+
   test("what is no recording gives a sentence, and the page goes on", async () => {
     await dropFiles([{ name: "package.json", bytes: Buffer.from("{\"name\": \"none\"}") }]);
     await page.locator("#compare .refused", { hasText: "package.json" }).waitFor();
@@ -369,6 +334,14 @@ describe("papers", () => {
     const { width } = await figure.boundingBox();
     await page.getByRole("button", { name: "Larger" }).click();
     assert.ok((await figure.boundingBox()).width > 1.4 * width);
+  });
+
+  test("the statements of studies until 2026 are among them", async () => {
+    await page.goto(`${address}#papers?key=today/claims`);
+    await page.locator("#papers details[open] td b[class]").first().waitFor();
+    const rows = page.locator("#papers details[open] tbody tr");
+    assert.ok(await rows.count() >= 60, `${await rows.count()}`);
+    await rows.filter({ hasText: "pq2026" }).first().waitFor();
   });
 
   test("a verdict selects the tables that have it", async () => {
@@ -413,8 +386,7 @@ describe("lessons", () => {
 
 describe("reach", () => {
   test("the same page works from one file", async () => {
-    await page.context().close();
-    page = await open(pathToFileURL(join(PAGE, "roundtrip-lab.html")).href);
+    await reopen(pathToFileURL(join(PAGE, "roundtrip-lab.html")).href);
     await choose(join(CORPUS, "capture", "nagle"));
     await verdict("nagle").waitFor();
     await page.getByRole("link", { name: "Compare" }).click();
@@ -433,12 +405,7 @@ describe("reach", () => {
 
   for (const colorScheme of ["light", "dark"]) {
     test(`axe finds nothing serious, ${colorScheme}`, async () => {
-      await page.context().close();
-      page = await open(address, { colorScheme });
-      const serious = async () => {
-        const { violations } = await new AxeBuilder({ page }).analyze();
-        return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 150)).slice(0, 3)}`);
-      };
+      await reopen(address, { colorScheme });
       assert.deepEqual(await serious(), []);
       await choose(join(CORPUS, "capture", "nagle"));
       await page.locator("svg.sequence").waitFor();
@@ -457,8 +424,7 @@ describe("reach", () => {
   }
 
   test("nothing is wider than 390 pixels", async () => {
-    await page.context().close();
-    page = await open(address, { viewport: { width: 390, height: 844 } });
+    await reopen(address, { viewport: { width: 390, height: 844 } });
     const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     await choose(join(CORPUS, "capture", "nagle"));
     await page.locator("svg.sequence").waitFor();

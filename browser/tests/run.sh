@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the laboratory's page, as it was built in a directory, in Chromium; PROGRAM is a `roundtrip` of the same sources. Installs
-# Chromium as root on Debian, and the npm packages of the tests; reports that they are skipped where that is not possible.
+# Tests the laboratory's page, as it was built in a directory, in Chromium and Firefox; PROGRAM is a `roundtrip` of the same sources.
+# Installs both as root on Debian, and the npm packages of the tests; reports that tests are skipped where that is not possible.
 set -euo pipefail
 page="$(cd "${1:?usage: browser/tests/run.sh DIRECTORY PROGRAM}" && pwd)"
 program="$(realpath "${2:?usage: browser/tests/run.sh DIRECTORY PROGRAM}")"
@@ -16,15 +16,20 @@ if [ -z "$browser" ] && [ "$(id -u)" = 0 ] && type -P apt-get > /dev/null; then
   browser="$(type -P chromium || true)"
 fi
 [ -n "$browser" ] || skip "no Chromium"
+firefox="$(type -P firefox || type -P firefox-esr || true)"
+if [ -z "$firefox" ] && [ "$(id -u)" = 0 ] && type -P apt-get > /dev/null; then
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends firefox-esr > /dev/null 2>&1 || echo "lab: firefox-esr could not be installed"
+  firefox="$(type -P firefox-esr || true)"
+fi
 # Outside the checkout: `node_modules` would be searched by other tests.
 place="${ROUNDTRIP_NPM:-${TMPDIR:-/tmp}/roundtrip-browser-tests}"
 mkdir -p "$place"
 cp package.json package-lock.json ./*.js "$place"
-(cd "$place" && npm ci --no-audit --no-fund --silent) > /dev/null 2>&1 || skip "npm could not install playwright-core and axe-core"
+(cd "$place" && npm ci --no-audit --no-fund --silent) > /dev/null 2>&1 || skip "npm could not install playwright-core, puppeteer-core and axe-core"
 
 "$place/node_modules/.bin/tsc" --project ..
 corpus="$(cd ../../fuzz/corpus && pwd)"
 source="$(cd .. && pwd)"
 cd "$place"
-CHROMIUM="$browser" ROUNDTRIP="$program" PAGE="$page" CORPUS="$corpus" SOURCE="$source" \
-  timeout --kill-after 10 600 node --test --test-reporter=spec .
+CHROMIUM="$browser" FIREFOX="$firefox" ROUNDTRIP="$program" PAGE="$page" CORPUS="$corpus" SOURCE="$source" \
+  timeout --kill-after 10 900 node --test --test-concurrency=1 --test-reporter=spec .
