@@ -231,7 +231,7 @@ job_wasm() {
   done
 }
 
-# Builds the laboratory's page in target/lab. Tests it in Chromium where that and the npm packages of the tests can be installed.
+# Builds the laboratory's page in target/lab. Tests it in Chromium and Firefox where they and the npm packages of the tests can be installed.
 job_lab() {
   install_wasm lab
   local page="$TARGET/lab" program="$TARGET/debug/roundtrip" file
