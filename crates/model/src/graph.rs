@@ -19,6 +19,7 @@ mod connection;
 mod link;
 mod loading;
 mod quic;
+mod revalidation;
 mod setup;
 
 use std::cmp::Reverse;
@@ -28,6 +29,8 @@ use page::{Dependency, Moment, Object};
 use scenario::{Protocol, Requests, Scenario};
 use trace::Cause;
 use wire::{Bytes, Duration};
+
+pub(crate) use revalidation::revalidated;
 
 use crate::transaction::Wait;
 use crate::{Path, SlowStart};

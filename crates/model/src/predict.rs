@@ -3,6 +3,8 @@
 //! Each part of the scenario is honoured, or a [`Note`] reports that it is not, or a [`Refusal`] that there is no
 //! prediction. `runs` and `seed` have no effect: a formula is deterministic.
 
+use std::borrow::Cow;
+
 use ::tcp::stack::packets::Sharing;
 use ::tcp::stack::{Acks, Congestion};
 use scenario::serving::{self, ServingError, changed_objects};
@@ -90,7 +92,7 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         if scenario.stack.timestamps {
             path.mss = Bytes::new(path.mss.get().saturating_sub(TIMESTAMPS).max(1));
         }
-        return predict_graph(scenario, &path, &start);
+        return predict_graph(scenario, &path, &start, assumptions);
     }
     let whole = exchanges(scenario, assumptions, |object| object.size);
     let sent = match scenario.protocol {
@@ -166,14 +168,16 @@ fn predict_graph<'a>(
     scenario: &'a Scenario,
     path: &Path,
     start: &SlowStart,
+    assumptions: &Assumptions,
 ) -> Result<Prediction<'a>, Refusal> {
-    if scenario.visit == Visit::Revalidate {
-        return Err(Refusal::Revalidation { protocol: scenario.protocol, tls: scenario.tls });
-    }
-    let sent = exchanges(scenario, &Assumptions::default(), |object| object.size);
+    let sent = exchanges(scenario, assumptions, |object| object.size);
+    let transferred = match scenario.visit {
+        Visit::First => Cow::Borrowed(scenario),
+        Visit::Revalidate => Cow::Owned(graph::revalidated(scenario, assumptions.response_head)),
+    };
     let minimum = match scenario.page.is_plain() {
         true => minimum_time(scenario, path, &sent),
-        false => graph::minimum(scenario, path),
+        false => graph::minimum(&transferred, path),
     };
     if scenario.protocol == Protocol::Minimum {
         return Ok(Prediction {
@@ -183,13 +187,13 @@ fn predict_graph<'a>(
             round_trips: None,
             stalls: Vec::new(),
             connections: None,
-            payload: scenario.page.size(),
+            payload: transferred.page.size(),
             packets: None,
             notes: Vec::new(),
             objects: Vec::new(),
         });
     }
-    let load = graph::load(scenario, path, start);
+    let load = graph::load(&transferred, path, start);
     let elapsed = load.elapsed();
     if elapsed == Duration::MAX {
         let (page, network) = (scenario.page.name.clone(), scenario.network.name.clone());
@@ -204,7 +208,7 @@ fn predict_graph<'a>(
         connections: Some(load.connections),
         payload: load.payload,
         packets: None,
-        notes: notes::of_graph(scenario, path, start, &sent, load.concurrent),
+        notes: notes::of_graph(scenario, path, start, &sent, load.concurrent, assumptions.response_head),
         objects: load.objects,
     })
 }

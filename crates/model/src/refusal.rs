@@ -43,19 +43,6 @@ pub enum Refusal {
         /// The protocol.
         protocol: Protocol,
     },
-    /// A page in the client's cache, over TLS, over HTTP/2, or as a graph.
-    #[error(
-        "the model cannot predict the visit `revalidate` over `{}` with TLS {}; choose `--visit first`, or \
-         `--engine simulate`",
-        .protocol.name(),
-        .tls.name()
-    )]
-    Revalidation {
-        /// The protocol.
-        protocol: Protocol,
-        /// The version of TLS.
-        tls: Tls,
-    },
     /// Several concurrent connections, for a protocol without a formula for them.
     #[error(
         "the model cannot predict `{}` over {parallel} concurrent connections; {PARALLEL_REMEDY}",

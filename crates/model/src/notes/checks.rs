@@ -42,7 +42,7 @@ pub(crate) fn notes(
         asymmetric(path),
         large_request(scenario, path),
         fragmented(scenario, path, datagram, exchanges),
-        revalidation(scenario, datagram),
+        revalidation(scenario, datagram.response_head),
     ]
     .into_iter()
     .flatten()
@@ -56,6 +56,7 @@ pub(crate) fn of_graph(
     start: &SlowStart,
     exchanges: &[Exchange],
     connections: u64,
+    response_head: Bytes,
 ) -> Vec<Note> {
     let kind = ProtocolProperty::of(scenario.protocol);
     // QUIC's windows are those of its own ends.
@@ -75,6 +76,7 @@ pub(crate) fn of_graph(
         mean_rate(scenario),
         queue_management(scenario),
         short_queue(scenario, path, exchanges),
+        revalidation(scenario, response_head),
     ]
     .into_iter()
     .flatten()
@@ -332,8 +334,8 @@ fn fragmented(scenario: &Scenario, path: &Path, datagram: &Datagram, exchanges: 
         .then_some(Note::Fragmented { limit: datagram.limit, mss: path.mss })
 }
 
-fn revalidation(scenario: &Scenario, datagram: &Datagram) -> Option<Note> {
-    let (head, changed) = (datagram.response_head, changed_objects(scenario).len());
+fn revalidation(scenario: &Scenario, head: Bytes) -> Option<Note> {
+    let changed = changed_objects(scenario).len();
     match scenario.visit {
         Visit::First => None,
         Visit::Revalidate => Some(Note::RevalidationHead { head, changed }),

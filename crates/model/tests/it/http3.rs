@@ -1,8 +1,8 @@
 //! Formulas of HTTP/3: round trips by hand, and what has none.
 
 use page::{Dependency, Host, OfferedProtocols};
-use scenario::{Network, Object, Page, Protocol, Scenario, Stack, Tls};
-use wire::{Bytes, Duration, Rate};
+use scenario::{Network, Object, Page, Protocol, Scenario, Stack, Tls, Visit};
+use wire::{Bytes, Duration, Probability, Rate};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -70,4 +70,21 @@ fn what_quic_cannot_carry_is_refused_with_a_remedy() {
     let mut narrow = scenario(page(&[500], 4_000), Protocol::Http3, Tls::V13);
     narrow.network.mss = Bytes::new(512);
     assert!(refused(&narrow).contains("datagrams of at most 524 bytes"), "{}", refused(&narrow));
+}
+
+#[test]
+fn revalidation_takes_a_round_trip_for_each_link_of_a_chain_and_no_bodies() {
+    for (protocol, trips) in [(Protocol::Http11, 5), (Protocol::Http2, 5), (Protocol::Http3, 4)] {
+        let first = scenario(page(&[500_000; 3], 4_000), protocol, Tls::V13);
+        let mut again = Scenario { visit: Visit::Revalidate, ..first.clone() };
+        let predicted = |scenario: &Scenario| {
+            let prediction = model::predict(scenario, &model::Assumptions::default()).unwrap();
+            (prediction.elapsed, prediction.minimum, prediction.payload)
+        };
+        let (elapsed, minimum, payload) = predicted(&again);
+        assert_eq!(elapsed.as_nanos() / RTT.as_nanos(), trips, "{elapsed}");
+        assert!(elapsed >= minimum && payload < Bytes::new(2_000), "{minimum} {payload}");
+        again.programs.server_changed = Probability::new(1.0);
+        assert_eq!(predicted(&again), predicted(&first), "everything has changed");
+    }
 }
