@@ -402,7 +402,7 @@ pub fn untuned(
 }
 
 /// Configuration of Tables 4 to 9.
-fn tuned(
+pub fn tuned(
     software: Software,
     location: ClientLocation,
     protocol: Protocol,

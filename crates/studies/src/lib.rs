@@ -10,7 +10,8 @@
 //! | `pages` | whole pages over TLS and HTTP/2 in the simulator with the same on this kernel | `studies/pages` |
 //! | `chromium` | whole pages predicted from a recording with the same in Chromium | `studies/chromium` |
 //! | `loss` | page times under loss with those without | `studies/loss` |
-//! | `maps` | two ways to load a page, over round trip and loss, rate or size | `studies/maps` |
+//! | `maps` | two ways to load a page, over round trip and loss, rate, size or queue | `studies/maps` |
+//! | `tables` | the papers' tables with rows for TLS 1.3, HTTP/2 and HTTP/3 | `studies/tables` |
 //!
 //! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all. `PROGRAM sample` runs a small part, which
 //! `tests/it` checks in every run of the tests.

@@ -44,6 +44,11 @@ fn regress_a_sample_of_the_maps_is_the_stored_one() {
 }
 
 #[test]
+fn regress_a_sample_of_the_papers_tables_with_protocols_of_today_is_the_stored_one() {
+    assert_holds_alone(env!("CARGO_BIN_EXE_tables"));
+}
+
+#[test]
 fn a_sample_of_whole_pages_is_predicted_as_it_is_simulated() {
     assert_holds_alone(env!("CARGO_BIN_EXE_graphs"));
 }
