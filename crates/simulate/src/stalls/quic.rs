@@ -4,6 +4,7 @@
 //! acknowledgement opens the window; and before the client's address is validated the server may send three times what it has
 //! received.
 
+use quic::packet::{PacketType, packets};
 use trace::Cause;
 use wire::{Duration, Time};
 
@@ -24,6 +25,11 @@ pub(super) struct QuicState {
     is_secured: bool,
     /// Whether the server has received something of the handshake's second flight.
     is_validated: bool,
+    /// Whether what the client had sent allowed no further full datagram after the server's last.
+    is_limited: bool,
+    /// Time of the client's last datagram, and whether one was lost since it last received anything.
+    client_sent: Option<Time>,
+    was_request_lost: bool,
     /// Bytes of datagrams that the server has received and sent.
     received: u64,
     sent: u64,
@@ -38,15 +44,32 @@ pub(super) struct QuicState {
     has_lost: bool,
 }
 
-/// Packets of the handshake and early data have long headers (RFC 9000, section 17.2), and their types.
-const LONG: u8 = 0x80;
-const EARLY_DATA: u8 = 1;
-const HANDSHAKE: u8 = 2;
+/// Minimum of the maximum datagram size (RFC 9000, section 14).
+const FULL_DATAGRAM: u64 = 1_200;
 
-/// The type of the first packet, if it has a long header.
-fn long_type(datagram: &[u8]) -> Option<u8> {
-    let first = *datagram.first()?;
-    (first & LONG != 0).then_some((first >> 4) & 3)
+/// Packets of a datagram.
+#[derive(Clone, Copy, Debug)]
+struct Coalesced {
+    /// Whether it begins with one of the handshake's second flight.
+    begins_with_handshake: bool,
+    /// Whether one has early data, or what follows the handshake.
+    has_application_data: bool,
+}
+
+impl Coalesced {
+    fn of(datagram: &[u8]) -> Self {
+        let kinds = || packets(datagram).map(|packet| packet.kind);
+        Self {
+            begins_with_handshake: kinds().next() == Some(PacketType::Handshake),
+            has_application_data: kinds()
+                .any(|kind| matches!(kind, PacketType::ZeroRtt | PacketType::OneRtt)),
+        }
+    }
+}
+
+/// Whether a client's datagram validates its address: it has a packet of the handshake's second flight (RFC 9000, section 8.1).
+fn validates(datagram: &[u8]) -> bool {
+    packets(datagram).any(|packet| matches!(packet.kind, PacketType::Handshake | PacketType::OneRtt))
 }
 
 impl StallObserver {
@@ -60,17 +83,16 @@ impl StallObserver {
             (ObservationPoint::Sent, false) if is_control => {}
             (ObservationPoint::Sent, false) => self.server_sends_quic(record),
             (ObservationPoint::Received, true) => {
-                let kind = long_type(payload);
-                state.is_validated |= kind.is_none_or(|kind| kind == HANDSHAKE);
+                state.is_validated |= validates(payload);
                 state.received += payload.len() as u64;
-                if !is_control && kind.is_none_or(|kind| kind == EARLY_DATA) {
+                if !is_control && Coalesced::of(payload).has_application_data {
                     (state.request_received, state.is_unanswered) = (record.at, true);
                 }
                 state.last_received = record.at;
             }
             (ObservationPoint::Received, false) if is_control => {}
             (ObservationPoint::Received, false) => self.received = record.at,
-            (ObservationPoint::Lost, true) => {}
+            (ObservationPoint::Lost, true) => state.was_request_lost |= !is_control,
             (ObservationPoint::Lost, false) => (state.was_lost, state.has_lost) = (true, true),
         }
     }
@@ -78,17 +100,23 @@ impl StallObserver {
     fn client_sends_quic(&mut self, record: &Record) {
         let received = self.received;
         let pause = self.transmit(record, 0, self.known.up);
-        let kind = long_type(&record.segment.payload);
+        let Coalesced { begins_with_handshake, has_application_data } =
+            Coalesced::of(&record.segment.payload);
         let state = self.quic.entry(Flow::of(record)).or_default();
-        let is_request = kind.is_none_or(|kind| kind == EARLY_DATA);
         // The client's last flight of the handshake and its first request may share a datagram.
         let is_securing = !state.is_secured && state.sent > 0;
-        state.is_secured |= is_request || kind == Some(HANDSHAKE);
+        // Nothing has come since the client's last datagram: its timer has expired.
+        let is_probe = state.client_sent.replace(record.at).is_some_and(|sent| received <= sent);
+        let was_lost = pause.is_some() && std::mem::take(&mut state.was_request_lost) && is_probe;
+        let is_waiting = is_securing || is_probe && !state.is_secured;
+        state.is_secured |= has_application_data || begins_with_handshake;
         let Some(pause) = pause else { return };
-        if is_securing {
-            self.stall(&pause, Cause::QuicHandshake, pause.from, pause.until);
-        } else {
-            self.think(&pause, Cause::ClientThink, received, pause.sent);
+        match () {
+            () if was_lost => self.stall(&pause, Cause::RetransmissionTimeout, pause.from, pause.until),
+            () if is_waiting => self.stall(&pause, Cause::QuicHandshake, pause.from, pause.until),
+            // The response is on its way.
+            () if is_probe => {}
+            () => self.think(&pause, Cause::ClientThink, received, pause.sent),
         }
     }
 
@@ -97,15 +125,17 @@ impl StallObserver {
         let pause = self.transmit(record, 1, self.known.down);
         let bytes = record.segment.payload.len() as u64;
         let state = self.quic.entry(Flow::of(record)).or_default();
-        let was_limited = state.sent > 0 && !state.is_secured;
-        let is_at_limit = state.sent + bytes > AMPLIFICATION * state.received.saturating_sub(bytes);
+        let was_limited = state.is_limited;
         state.sent += bytes;
+        let is_full = bytes >= FULL_DATAGRAM;
+        state.is_limited =
+            is_full && !state.is_validated && state.sent + FULL_DATAGRAM > AMPLIFICATION * state.received;
         let is_unanswered = std::mem::take(&mut state.is_unanswered);
         let Some(pause) = pause else { return };
         let reacts = record.at.since(state.last_received) <= wake_up;
         let request_received = state.request_received;
         let cause = match () {
-            () if was_limited && is_at_limit => Cause::QuicAmplificationLimit,
+            () if was_limited => Cause::QuicAmplificationLimit,
             () if !state.is_secured => Cause::QuicHandshake,
             () if std::mem::take(&mut state.was_lost) && reacts => Cause::FastRetransmit,
             () if state.has_lost && !reacts && !is_unanswered => Cause::RetransmissionTimeout,
