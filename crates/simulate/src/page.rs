@@ -4,6 +4,7 @@
 //! translates the stack.
 
 pub(crate) mod flow;
+mod neighbours;
 mod opening;
 mod plan;
 
@@ -29,13 +30,13 @@ use wire::{Bytes, Duration, Seed, Time};
 use crate::error::Error;
 use crate::profile::{self, Clocks};
 use crate::stalls::{self, PathFacts, TimeAccount};
-use crate::topology::{Server, Topology};
+use crate::topology::{Server, Topology, add_access};
 use crate::web::server::{PORT, SECURE_PORT};
 use crate::web::{
     Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ResponseTraits, ServerTimes,
     WarmUp, Web, WebServer,
 };
-use crate::world::{Address, Bounds, Counters, HostConfig, HostId, Probe, Record, RunEnd, World};
+use crate::world::{Address, Bounds, Counters, HostConfig, HostId, LinkId, Probe, Record, RunEnd, World};
 pub use crate::world::{CLIENT, SERVER};
 pub use flow::Flow;
 pub use opening::{Opening, openings};
@@ -331,13 +332,8 @@ impl Experiment {
     pub fn run(&self, number: u32, keeps_packets: bool) -> Result<PageResult, Error> {
         let seed = Seed::new(self.seed.stream("run", u64::from(number)).next_u64());
         let mut world = World::new(seed);
-        let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
-        let client = (self.host(self.stacks()[0], clocks[0]), self.browser(seed)?);
-        let servers = self.origins.iter().enumerate();
-        let servers = servers
-            .map(|(index, origin)| self.server(seed, index, origin, clocks[1]))
-            .collect::<Result<_, _>>()?;
-        let topology = Topology::build(&mut world, &self.network, client, servers)?;
+        let access = add_access(&mut world, &self.network)?;
+        let topology = self.add_hosts(&mut world, access, CLIENT, seed)?;
         let bounds = Bounds { until: Time::MAX, events: MAX_EVENTS };
         let (mut before, mut lost_before) = ([Counters::default(); 2], 0);
         if self.warm_up.objects > 0 && world.run(bounds) == RunEnd::Finished {
@@ -353,15 +349,32 @@ impl Experiment {
         Ok(account(&world, &topology, before, ended, lost, self.may_lose()))
     }
 
-    /// The client, which fetches the page.
-    fn browser(&self, seed: Seed) -> Result<Web, Error> {
+    /// Adds the client, which has this identifier and begins now, and its servers.
+    fn add_hosts(
+        &self,
+        world: &mut World<Web>,
+        access: [LinkId; 2],
+        client: HostId,
+        seed: Seed,
+    ) -> Result<Topology, Error> {
+        let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
+        let browser = (self.host(self.stacks()[0], clocks[0]), self.browser(world.now(), client, seed)?);
+        let servers = self.origins.iter().enumerate();
+        let servers = servers
+            .map(|(index, origin)| self.server(seed, index, origin, clocks[1]))
+            .collect::<Result<_, _>>()?;
+        Topology::build(world, access, browser, servers)
+    }
+
+    /// The client, which fetches the page from the hosts after it.
+    fn browser(&self, start: Time, client: HostId, seed: Seed) -> Result<Web, Error> {
         let (times, warm_up) = (self.hosts.client, self.warm_up);
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
         let web = self.web(seed);
         let config = BrowserConfig { times, is_transaction: self.is_transaction(), warm_up, dhttp, web };
-        let hosts = (SERVER.0..).map(HostId).zip(0..self.origins.len());
+        let hosts = (client.0 + 1..).map(HostId).zip(0..self.origins.len());
         let servers = hosts.map(|(host, index)| Address { host, port: self.port(index) }).collect();
-        let browser = Browser::new(Time::ZERO, self.plan.clone(), servers, config).map_err(Error::Plan)?;
+        let browser = Browser::new(start, self.plan.clone(), servers, config).map_err(Error::Plan)?;
         Ok(Web::Browser(Box::new(browser)))
     }
 

@@ -11,6 +11,13 @@ use crate::error::Error;
 use crate::web::Web;
 use crate::world::{Counters, HostConfig, HostId, LinkId, World};
 
+/// Adds a client's access link, up and down.
+pub(crate) fn add_access(world: &mut World<Web>, network: &Network) -> Result<[LinkId; 2], Error> {
+    let links = network.links();
+    let up = world.add_link(&links.up).map_err(Error::Link)?;
+    Ok([up, world.add_link(&links.down).map_err(Error::Link)?])
+}
+
 /// Hosts and links of a page in a world.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
@@ -30,10 +37,11 @@ pub(crate) struct Server {
 }
 
 impl Topology {
-    /// Adds a client, its servers and their links to a world without hosts.
+    /// Adds a client behind this access link, its servers and their links. The hosts' identifiers follow each other, the client's
+    /// first.
     pub(crate) fn build(
         world: &mut World<Web>,
-        network: &Network,
+        access: [LinkId; 2],
         (config, application): (HostConfig, Web),
         servers: Vec<Server>,
     ) -> Result<Self, Error> {
@@ -42,9 +50,7 @@ impl Topology {
         for Server { config, application, extra_rtt } in servers {
             placed.push((world.add_host(config, application).map_err(Error::Stack)?, extra_rtt));
         }
-        let links = network.links();
-        let up = world.add_link(&links.up).map_err(Error::Link)?;
-        let down = world.add_link(&links.down).map_err(Error::Link)?;
+        let [up, down] = access;
         for &(server, extra_rtt) in &placed {
             let there = extra_rtt / 2;
             let far_up = far_link(world, there)?;
@@ -53,7 +59,7 @@ impl Topology {
             world.add_route(server, client, &[&far_down[..], &[down]].concat());
         }
         let servers = placed.into_iter().map(|(server, _)| server).collect();
-        Ok(Self { client, servers, access: [up, down] })
+        Ok(Self { client, servers, access })
     }
 
     /// Packets lost on the access link or dropped by its queue, both ways, so far.

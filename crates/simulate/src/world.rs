@@ -115,7 +115,7 @@ impl<A: Application> World<A> {
         }
     }
 
-    /// Adds a host. Its application has its first turn at time zero.
+    /// Adds a host. Its application has its first turn now: at time zero before the first run.
     ///
     /// # Errors
     /// The first invalid setting of its TCP.
@@ -126,7 +126,7 @@ impl<A: Application> World<A> {
         config.tcp.check()?;
         let id = HostId(u16::try_from(self.hosts.len()).expect("a world has at most 65,536 hosts"));
         self.hosts.push(Host::new(id, config, application));
-        self.schedule.push(Time::ZERO, Wake::Application(id));
+        self.schedule.push(self.now, Wake::Application(id));
         Ok(id)
     }
 

@@ -3,6 +3,7 @@
 extern crate roundtrip_simulate as simulate;
 
 mod dhttp;
+mod neighbours;
 mod packets;
 mod papers;
 mod real_page;

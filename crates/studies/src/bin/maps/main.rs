@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use questions::{QUESTIONS, Question, RTTS_MS};
 use render::plot::heat_map::{HeatMap, Panel};
 use roundtrip_studies::{exit_code, in_parallel, usage};
-use simulate::Hosts;
 
 const HEADING: &str = "map,panel,rtt_ms,column,first_ms,second_ms,ratio\n";
 const SOURCE: &str = "roundtrip-studies, maps; simulated";
@@ -37,18 +36,9 @@ struct Cell {
 }
 
 impl Cell {
-    /// Times of both ways, in milliseconds.
     fn times(self) -> Result<[f64; 2], String> {
         let Self { question, panel, rtt_ms, column } = self;
-        let scenarios = QUESTIONS[question].scenarios(panel, rtt_ms, column)?;
-        let mut times = [f64::NAN; 2];
-        for (scenario, time) in scenarios.iter().zip(&mut times) {
-            let simulated =
-                simulate::simulate(scenario, Hosts::default()).map_err(|error| error.to_string())?;
-            let elapsed = simulated.metrics.elapsed_ms;
-            *time = elapsed.ok_or_else(|| format!("{}: no run ended", QUESTIONS[question].name))?;
-        }
-        Ok(times)
+        QUESTIONS[question].times(panel, rtt_ms, column)
     }
 
     fn line(self, [first, second]: [f64; 2]) -> String {

@@ -2,7 +2,8 @@
 
 use page::{Dependency, Host, Object, Page};
 use scenario::{Connection, Network, Protocol, Scenario, Stack, Tls};
-use wire::link::Loss;
+use simulate::{Experiment, Hosts};
+use wire::link::{Loss, QueueLimit};
 use wire::{Bytes, Duration, Probability, Rate};
 
 /// Round trips, the rows of every map, in milliseconds.
@@ -11,6 +12,8 @@ pub(crate) const RTTS_MS: [u64; 6] = [10, 25, 50, 100, 200, 400];
 const RATE_MBPS: f64 = 10.0;
 /// Runs of a cell with loss.
 const RUNS: u32 = 40;
+/// Moments of another client's page at which a neighbour begins.
+const MOMENTS: u32 = 8;
 
 /// A map: the time of one way to load a page over that of another.
 pub(crate) struct Question {
@@ -26,20 +29,25 @@ pub(crate) struct Question {
 }
 
 /// A way to load a page.
+#[derive(Clone)]
 struct Way {
     protocol: Protocol,
     tls: Tls,
     page: Page,
     loss_percent: f64,
     rate_mbps: f64,
+    /// Queue of the link, if not the network's.
+    queue_kilobytes: Option<f64>,
     connection: Connection,
+    /// Another client's page over the same link, in the middle of which this one begins.
+    beside: Option<Box<Self>>,
 }
 
 const LOSSES: (&str, &[f64]) = ("packet loss in each direction (%)", &[0.0, 0.1, 0.5, 1.0, 2.0, 5.0]);
 const RATES: (&str, &[f64]) = ("rate of the link (Mbit/s)", &[1.0, 3.0, 10.0, 30.0, 100.0]);
 const PAGE: &str = "A document of 20 kB with 40 objects of 12 kB, 10 Mbit/s, Linux at both ends, 40 runs where packets are lost";
 
-pub(crate) const QUESTIONS: [Question; 6] = [
+pub(crate) const QUESTIONS: [Question; 8] = [
     Question {
         name: "http2-or-six-connections",
         title: "Time over HTTP/2 divided by that over HTTP/1.1 with six connections, both with TLS 1.3",
@@ -108,6 +116,33 @@ pub(crate) const QUESTIONS: [Question; 6] = [
             [Way { tls: Tls::None, page: page(), connection, ..Way::lossy(Protocol::Dhttp, 0.0) }, early]
         },
     },
+    Question {
+        name: "neighbour",
+        title: "Time of a neighbour's object beside another client's page, divided by that alone",
+        subtitle: "One HTTP/1.1 connection with TLS 1.3, begun while the other loads 6 MB (30 images), 10 Mbit/s, no loss, Linux",
+        columns: ("size of the neighbour's object (kB)", &[10.0, 50.0, 200.0, 1000.0]),
+        panels: &["six connections", "HTTP/2", "HTTP/3"],
+        ways: |panel, kilobytes| {
+            let protocol = [Protocol::Http11Parallel, Protocol::Http2, Protocol::Http3][panel];
+            let alone = Way { page: single(kilobytes), ..Way::lossy(Protocol::Http11, 0.0) };
+            let other = Way { page: gallery(30), ..Way::lossy(protocol, 0.0) };
+            [Way { beside: Some(Box::new(other)), ..alone.clone() }, alone]
+        },
+    },
+    Question {
+        name: "share",
+        title: "Time of a page beside a neighbour's download, divided by that alone: with an equal share 2",
+        subtitle: "3 MB (15 images) with TLS 1.3, begun while one HTTP/1.1 connection carries 16 MB, 10 Mbit/s, no loss but in the queue, Linux",
+        columns: ("queue of the link (kB)", &[32.0, 64.0, 256.0, 1000.0]),
+        panels: &["six connections", "HTTP/2", "HTTP/3"],
+        ways: |panel, queue| {
+            let protocol = [Protocol::Http11Parallel, Protocol::Http2, Protocol::Http3][panel];
+            let queued = |way| Way { queue_kilobytes: Some(queue), ..way };
+            let alone = queued(Way { page: gallery(15), ..Way::lossy(protocol, 0.0) });
+            let other = queued(Way { page: single(16_000.0), ..Way::lossy(Protocol::Http11, 0.0) });
+            [Way { beside: Some(Box::new(other)), ..alone.clone() }, alone]
+        },
+    },
 ];
 
 impl Way {
@@ -119,12 +154,37 @@ impl Way {
             page: objects(1),
             loss_percent,
             rate_mbps: RATE_MBPS,
+            queue_kilobytes: None,
             connection: Connection::Cold,
+            beside: None,
         }
     }
 
+    /// Time of the page, in milliseconds.
+    fn time(mut self, rtt_ms: u64) -> Result<f64, String> {
+        let sentence = |error: simulate::Error| error.to_string();
+        let Some(beside) = self.beside.take() else {
+            let scenario = self.scenario(rtt_ms)?;
+            let simulated = simulate::simulate(&scenario, Hosts::default()).map_err(sentence)?;
+            return simulated.metrics.elapsed_ms.ok_or_else(|| "no run ended".to_owned());
+        };
+        let [own, other] = [self, *beside].map(|way| way.scenario(rtt_ms));
+        let experiment = |scenario| Experiment::new(&scenario, Hosts::default()).map_err(sentence);
+        let (own, other) = (experiment(own?)?, experiment(other?)?);
+        let whole = other.run(0, false).map_err(sentence)?.elapsed.ok_or("the other page did not end")?;
+        let mut sum = 0.0;
+        for moment in 0..MOMENTS {
+            // From a quarter to three quarters of the other page.
+            let later = whole / 4 + whole * u64::from(moment) / u64::from(2 * MOMENTS);
+            let [_, run] = other.run_beside(&own, later, moment).map_err(sentence)?;
+            sum += run.elapsed.ok_or("the neighbour's object did not arrive")?.as_millis_f64();
+        }
+        Ok(sum / f64::from(MOMENTS))
+    }
+
     fn scenario(self, rtt_ms: u64) -> Result<Scenario, String> {
-        let Self { protocol, tls, page, loss_percent, rate_mbps, connection } = self;
+        let Self { protocol, tls, page, loss_percent, rate_mbps, queue_kilobytes, connection, beside: _ } =
+            self;
         let mut network = Network::named("cable").map_err(|error| error.to_string())?;
         let rate = Rate::from_bits_per_second(thousands(1e3 * rate_mbps));
         network.rate = rate.ok_or_else(|| format!("{rate_mbps} Mbit/s is no rate"))?;
@@ -132,6 +192,10 @@ impl Way {
         if let Some(probability) = Probability::new(loss_percent / 100.0).filter(|_| loss_percent > 0.0) {
             network.up.loss = Loss::Independent(probability);
             network.down.loss = Loss::Independent(probability);
+        }
+        if let Some(kilobytes) = queue_kilobytes {
+            let queue = QueueLimit { packets: None, bytes: Some(Bytes::new(thousands(kilobytes))) };
+            (network.up.queue, network.down.queue) = (queue, queue);
         }
         let stack = Stack::named("linux").map_err(|error| error.to_string())?;
         let runs = if loss_percent > 0.0 { RUNS } else { 1 };
@@ -142,10 +206,11 @@ impl Way {
 }
 
 impl Question {
-    /// Both scenarios of a cell.
-    pub(crate) fn scenarios(&self, panel: usize, rtt_ms: u64, column: f64) -> Result<[Scenario; 2], String> {
+    /// Times of both ways in a cell, in milliseconds.
+    pub(crate) fn times(&self, panel: usize, rtt_ms: u64, column: f64) -> Result<[f64; 2], String> {
         let [first, second] = (self.ways)(panel, column);
-        Ok([first.scenario(rtt_ms)?, second.scenario(rtt_ms)?])
+        let time = |way: Way| way.time(rtt_ms).map_err(|reason| format!("{}: {reason}", self.name));
+        Ok([time(first)?, time(second)?])
     }
 }
 
@@ -166,6 +231,13 @@ fn objects(hosts: usize) -> Page {
 fn plain() -> Page {
     let sizes = std::iter::once(20_000).chain(std::iter::repeat_n(12_000, 40));
     Page::of("document-and-40", sizes.map(|bytes| Object::sized(Bytes::new(bytes))).collect())
+}
+
+/// A document, and this number of pictures of 200 kB.
+fn gallery(pictures: usize) -> Page {
+    let picture = || Object { after: vec![Dependency::on_end(0)], ..Object::sized(Bytes::new(200_000)) };
+    let document = std::iter::once(Object::sized(Bytes::new(20_000)));
+    Page::of("gallery", document.chain(std::iter::repeat_with(picture).take(pictures)).collect())
 }
 
 fn single(kilobytes: f64) -> Page {
