@@ -25,7 +25,7 @@ use crate::input::PageFile;
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     settings: Vec<(String, String)>,
-    /// Whether the page is that of the recording.
+    /// Whether the pages are those of the recording.
     #[serde(default)]
     is_recorded: bool,
 }
@@ -38,8 +38,10 @@ impl Experiment {
             spec.add(named, text).map_err(|error| format!("{key}: {error}"))?;
         }
         if self.is_recorded {
-            let page = recorded.first().ok_or("the link names a recording; drop its file on the page")?;
-            spec.pages = vec![page.clone()];
+            if recorded.is_empty() {
+                return Err("the link names a recording; drop its file on the page".to_owned());
+            }
+            spec.pages = recorded.to_vec();
         }
         spec.pages = spec.pages.into_iter().map(Page::over_network).collect();
         let mut plan = spec.plan(&Defaults::compare()).map_err(|error| error.to_string())?;
