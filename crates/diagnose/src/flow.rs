@@ -9,6 +9,7 @@
 //! | `message_progress` | progress of a message: what a wider window would save |
 //! | `facts` | facts of a gap when it ends |
 //! | `repairs` | facts about data that came late or twice |
+//! | `one_way` | connections of which one direction was captured |
 //! | `opening` | openings that fail |
 //! | `roles` | which side is the client; the connections before and after this one |
 //! | `failures` | connections that fail later |
@@ -27,6 +28,7 @@ mod handshake;
 mod ledger;
 mod message_progress;
 mod notes;
+mod one_way;
 mod opening;
 mod repairs;
 mod roles;
@@ -53,6 +55,7 @@ use wire::{Bytes, Duration, Time};
 use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::causes::connection_per_request::PreviousConnection;
+use crate::causes::one_direction_only::LONG;
 use crate::doubt::{Doubt, Doubts};
 use crate::failure::{Opening, SmallMtu};
 use crate::finding::{Finding, Findings};
@@ -121,6 +124,8 @@ pub(crate) struct Flow {
     serial: SerialRequests,
     pub(crate) started: Mark,
     oddities: Oddities,
+    /// Waits that one captured direction does not explain.
+    unexplained: Duration,
     /// The connection before it, if a finding is due once this one is set up and used like that one.
     follows: Option<Box<PreviousConnection>>,
     /// The connection that was opened while this one was idle, by its slot and first packet.
@@ -175,6 +180,7 @@ impl Flow {
             started: mark,
             handshake: Handshake::default(),
             oddities: Oddities::default(),
+            unexplained: Duration::ZERO,
             follows: None,
             follower: None,
             set_up_time: None,
@@ -292,6 +298,7 @@ impl Flow {
             self.handle_syn(&segment);
         }
         if segment.has(Flags::ACK) {
+            self.open_unseen(&segment);
             self.handle_ack(&segment);
         }
         if segment.has(Flags::SYN) {
@@ -552,6 +559,8 @@ impl Flow {
         if self.is_reset || self.refuses(segment) {
             return;
         }
+        let is_alone = self.is_hidden(segment.from.other()) && !self.reference.of(segment.from).has_ended;
+        self.add_unexplained(LONG, LONG, is_alone);
         self.record_cut(segment);
         self.record_reset(segment);
         let last = self.last;
@@ -645,6 +654,7 @@ impl Flow {
             serial: self.serial,
             oddities: self.oddities,
             missing_direction,
+            unexplained: Some(self.unexplained).filter(|time| *time >= LONG).unwrap_or_default(),
             is_opening_lost: self.is_opening_lost,
             plot: self.plot.map(|plot| *plot),
             host: None,

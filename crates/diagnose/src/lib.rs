@@ -50,6 +50,7 @@ mod dhttp;
 pub mod doubt;
 mod failure;
 #[cfg(test)]
+#[path = "../tests/support/faults.rs"]
 mod faults;
 pub mod finding;
 mod flow;

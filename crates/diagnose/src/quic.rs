@@ -153,6 +153,7 @@ impl QuicFlow {
             serial: dissect::serial::SerialRequests::default(),
             oddities: self.oddities,
             missing_direction: None,
+            unexplained: wire::Duration::ZERO,
             is_opening_lost: false,
             plot: None,
             host: None,

@@ -66,6 +66,8 @@ pub struct FlowReport {
     pub oddities: Oddities,
     /// The side of which nothing was captured, although the other side's packets show that it was active.
     pub missing_direction: Option<Side>,
+    /// Long waits that one captured direction does not explain.
+    pub unexplained: Duration,
     /// Whether its lost packets were segments of the handshake.
     pub(crate) is_opening_lost: bool,
     /// Its packets, if requested.

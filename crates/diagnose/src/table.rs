@@ -356,7 +356,7 @@ impl Diagnosis {
         let mut idle = None;
         if self.dialogues.is_for_responses(client, server) {
             flow.is_of_a_dialogue();
-        } else if opens && !responses {
+        } else if opens {
             idle = self.notice_habit(&mut flow, now);
         }
         (flow, idle)

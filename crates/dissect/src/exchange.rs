@@ -236,9 +236,28 @@ impl<C: Clone> Exchanges<C> {
     /// Returns the number of requests of whatever protocol, without those that set up a session.
     pub fn count(&self) -> u64 {
         match self.kind {
-            Kind::Http1 | Kind::Http2 => self.requests(),
-            Kind::Undetermined | Kind::Tls | Kind::Other => self.turn.count(),
+            Kind::Http1 | Kind::Http2 if self.requests() > 0 => self.requests(),
+            _ => self.turn.count(),
         }
+    }
+
+    /// Handles data of which only the acknowledgement was captured, at `mark`.
+    pub fn acknowledged_unseen(&mut self, side: Side, mark: Mark) {
+        match side {
+            Side::Client => {
+                // What came before the server's hello was the client's.
+                if self.tls.is_some() && !std::mem::replace(&mut self.has_started_up, true) {
+                    self.turn = Turn::default();
+                }
+                self.turn.requests(mark, 0);
+            }
+            Side::Server => self.turn.responds(mark),
+        }
+    }
+
+    /// Returns whether the last turn was the server's.
+    pub fn is_turn_over(&self) -> bool {
+        self.turn.pending().is_none()
     }
 
     /// Returns the first request, of whatever protocol.

@@ -451,6 +451,19 @@ mod tests {
     }
 
     #[test]
+    fn one_direction_with_unexplained_waits_is_no_pass() {
+        let status = |unexplained, missing| {
+            let mut capture = capture("idle_restart");
+            for flow in &mut capture.flows {
+                (flow.unexplained, flow.missing_direction) = (Duration::from_millis(unexplained), missing);
+            }
+            judge(&[capture], &policy(&["none"])).status()
+        };
+        let one = Some(Side::Server);
+        assert_eq!((status(100, one), status(0, one), status(100, None)), (3, 0, 0));
+    }
+
+    #[test]
     fn a_command_that_fails_is_judged_only_if_its_findings_fail_or_its_status_is_returned() {
         let failed = |name| {
             let mut capture = capture(name);

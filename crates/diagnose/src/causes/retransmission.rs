@@ -261,8 +261,9 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     if is_sacked || (duplicates > 0 && !is_late) {
         return Some(Cause::FastRetransmit);
     }
-    // RFC 8985: a probe is sent after two round trips. What takes longer is a timer with an unusual minimum.
-    let is_due = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
+    // RFC 8985: a probe is sent after two round trips. What takes longer is a timer with an unusual minimum, unless the
+    // acknowledgements were not captured.
+    let is_due = gap.is_peer_seen && round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
     let is_probe = gap.may_probe && is_last && since <= (latest_probe + TICK).min(LATE_PROBE);
     match (is_probe, is_due) {
         (true, true) => Some(Cause::TailLossProbe),

@@ -83,7 +83,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // Data behind a hole was lost, or not captured; a single direction shows nothing about the other.
     let is_contradicted =
         gap.skipped > 0 || gap.echoes_unseen || (gap.is_clock_unlike && gap.wait.side == Side::Server);
-    if gap.is_behind_hole || is_contradicted || !(gap.is_peer_seen || gap.wait.side == Side::Client) {
+    // Its own acknowledgement of the request shows when it had that.
+    let is_shown =
+        gap.is_peer_seen || gap.wait.side == Side::Client || gap.before == GapStart::Unseen(Side::Client);
+    if gap.is_behind_hole || is_contradicted || !is_shown {
         return unknown_after_path(gap);
     }
     match gap.before {
@@ -121,6 +124,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
                 return unknown_after_path(gap);
             }
         }
+        GapStart::Unseen(Side::Client) if gap.wait.side == Side::Server && !gap.is_peer_seen => {}
         GapStart::Unseen(_) | GapStart::Nothing | GapStart::Ending => return None,
     }
     judge_think_time(gap)
@@ -167,6 +171,9 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let may_be_paced = gap.continues() && gap.in_flight > 0 && think_time < gap.path.round_trip;
     let confidence = match goes_on {
         _ if (may_be_pushed || may_be_paced) && gap.wait.side == Side::Server => Confidence::Low,
+        _ if gap.wait.side == Side::Server && !gap.is_peer_seen && is_unproven_alone(gap, think_time) => {
+            Confidence::Low
+        }
         false if is_timed && !is_opaque && !may_have_come_late(gap) => Confidence::High,
         false | true => Confidence::Medium,
     };
@@ -176,20 +183,36 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
 }
 
+/// Returns whether the server's packets alone do not show that a client waited for it: a poll's request does not show, nor, near the
+/// client, whether a proxy acknowledges.
+fn is_unproven_alone(gap: &Gap, think_time: Duration) -> bool {
+    const NEAR: Duration = Duration::from_millis(2);
+    let may_be_proxy = gap.path.to_receiver.is_none_or(|to| to <= NEAR);
+    is_opaque(gap) || is_timer(think_time) || may_be_proxy
+}
+
 /// Returns whether the server had held the request until an event that did not come.
 fn ends_poll(gap: &Gap, think_time: Duration) -> bool {
-    /// Timers have round times, in milliseconds.
-    const ROUND: u64 = 500;
-    let is_at = |wait: Duration| think_time >= wait && think_time - wait <= Duration::from_millis(ROUND / 10);
     think_time > UNASKED
         && match gap.messages.poll {
             Some(PollEnd::NoContent) => true,
-            Some(PollEnd::Empty) => {
-                is_at(Duration::from_millis(think_time.as_nanos() / 1_000_000 / ROUND * ROUND))
-            }
-            Some(PollEnd::Named(wait)) => is_at(wait),
+            Some(PollEnd::Empty) => is_timer(think_time),
+            Some(PollEnd::Named(wait)) => is_at(think_time, wait),
             None => false,
         }
+}
+
+/// Timers have round times, in milliseconds.
+const ROUND: u64 = 500;
+
+/// Returns whether a server may have waited this long for an event that did not come.
+pub(crate) fn is_timer(time: Duration) -> bool {
+    let round = Duration::from_millis(time.as_nanos() / 1_000_000 / ROUND * ROUND);
+    time >= UNASKED && is_at(time, round)
+}
+
+fn is_at(time: Duration, wait: Duration) -> bool {
+    time >= wait && time - wait <= Duration::from_millis(ROUND / 10)
 }
 
 /// Returns whether the server's late acknowledgement and its response were sent at almost the same time. Then its timer
@@ -666,14 +689,6 @@ mod tests {
         };
         assert!(is_worth_fixing("0000044c"), "1,100 follows 1,000");
         assert!(!is_worth_fixing("00000fa0"), "4,000 does not");
-    }
-
-    #[test]
-    fn one_direction_alone_is_not_judged() {
-        let lines = "30 C send=300\n45 S\n445 S send=500\n460 C\n800 S send=500";
-        let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
-        let report = script.diagnose_only(VantagePoint::Client, Side::Server);
-        assert!(server_think(&report).is_none(), "{report:?}");
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl Dialogue {
             serial: dissect::serial::SerialRequests::default(),
             oddities: self.oddities,
             missing_direction: None,
+            unexplained: Duration::ZERO,
             is_opening_lost: false,
             plot: None,
             host: None,

@@ -36,9 +36,10 @@ impl Flow {
             return;
         }
         if to > peer.sender.next || peer.sender.covers_shown(to) {
+            let bytes = to.saturating_sub(peer.sender.next);
             peer.sender.jump(to);
             self.oddities.not_captured += 1;
-            self.unseen(from.other(), Mark { at, frame });
+            self.unseen(from.other(), segment, bytes);
         }
         if !segment.has(Flags::SYN) {
             self.track_window(from.other(), to, window, Mark { at, frame });

@@ -266,7 +266,9 @@ impl Flow {
                 && self.conversation.tls().is_some_and(|tls| tls.is_read() && !tls.is_over())
         };
         let responds = || is_of_handshake() || self.turns.is_response(payload);
-        segment.from == Side::Server && self.before == GapStart::Data(Side::Client) && responds()
+        let is_unseen = || self.before == GapStart::Unseen(Side::Client) && payload.starts_with(b"HTTP/1.");
+        segment.from == Side::Server
+            && (self.before == GapStart::Data(Side::Client) && responds() || is_unseen())
     }
 
     /// Returns the time that the slowest link needs for the data in flight to `from`, and for its response. Both

@@ -7,6 +7,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
 use crate::causes::connection_per_request::PreviousConnection;
+use crate::causes::one_direction_only::{LONG, NOTICEABLE};
 use crate::causes::{self, connection_per_request, reset_lost_data};
 use crate::doubt::Doubt;
 use crate::failure::LostResponses;
@@ -85,12 +86,16 @@ impl Flow {
     }
 
     /// Handles an acknowledgement of data that was not captured: an event without known details.
-    pub(super) fn unseen(&mut self, side: Side, mark: Mark) {
+    pub(super) fn unseen(&mut self, side: Side, segment: &Segment<'_>, bytes: u64) {
+        let mark = Mark { at: segment.at, frame: segment.frame };
         let time = mark.at.since(self.last.at);
         let was_moving = time <= self.path.round_trip_at_least().max(Duration::from_millis(10));
         let closed = self.time_forbidden(mark);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
-        if was_moving {
+        self.add_unexplained(closed, Duration::ZERO, true);
+        if closed == Duration::ZERO && self.time_unseen(side, segment, bytes) {
+            // Attributed.
+        } else if was_moving {
             self.spend(Share::Transfer, time - closed);
         } else {
             self.spend_unknown(Doubt::NotCaptured, time - closed);
@@ -122,6 +127,7 @@ impl Flow {
         let ruling = judge::judge(gap);
         let Some(ruling) = ruling else {
             self.spend_unknown(Doubt::of(gap), gap.duration());
+            self.count_unexplained(gap, false);
             if gap.wait.side == Side::Server && gap.duration() > gap.path.round_trip * 2 {
                 self.handle_pause(gap, gap.wait.from.at);
             }
@@ -143,7 +149,9 @@ impl Flow {
         let spent = gap.wait.to.at.since(ruling.since);
         if ruling.share == Share::Unknown {
             self.spend_unknown(Doubt::of(gap), spent);
+            self.count_unexplained(gap, false);
         } else {
+            self.count_unexplained(gap, ruling.confidence == Confidence::Low);
             self.spend(ruling.share, spent);
         }
         let Share::Stall(cause) = ruling.share else {
@@ -360,7 +368,14 @@ impl Flow {
             self.findings
                 .doubt_if(cause, SPARED, |finding| finding.at < ready && finding.severity > Severity::Note);
         }
-        self.add(connection_per_request::finding(&previous, opened, self.conversation.tls(), lost, saving));
+        let mut finding =
+            connection_per_request::finding(&previous, opened, self.conversation.tls(), lost, saving);
+        // From the SYN/ACK to the first request, which the client may have sent later.
+        if self.is_hidden(Side::Client) {
+            self.add_unexplained(LONG, LONG, saving >= NOTICEABLE);
+            (finding.severity, finding.confidence) = (Severity::Low, Confidence::Low);
+        }
+        self.add(finding);
     }
 
     /// Handles a reset by the server while requests are pending; `last` is the event before it.

@@ -59,8 +59,11 @@ impl Flow {
     pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
         const FEW: u64 = 16;
         let has_left = self.is_ending() && self.conversation.has_said_goodbye(self.last_at);
-        let is_complete = self.conversation.is_idle() || self.has_closed_with_its_response() || has_left;
-        let requests = self.conversation.count() - u64::from(has_left);
+        let is_over =
+            self.missing_direction().is_some() && self.is_ending() && self.conversation.is_turn_over();
+        let is_complete =
+            self.conversation.is_idle() || is_over || self.has_closed_with_its_response() || has_left;
+        let requests = self.conversation.count().saturating_sub(has_left.into());
         ((1..=FEW).contains(&requests) && is_complete).then(|| PreviousConnection {
             packet: self.started.frame,
             requests,

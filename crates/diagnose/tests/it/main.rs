@@ -2,15 +2,20 @@
 
 extern crate roundtrip_diagnose as diagnose;
 
-use diagnose::{Diagnosis, Options, PacketPosition, Share, report};
+use diagnose::{Cause, Diagnosis, Options, PacketPosition, Share, cause, report};
 
 mod captures;
 mod dhttp;
 mod families;
 mod hostile;
 mod losses;
+mod nagle;
+mod one_direction;
 mod openings;
 
+/// Faults that they show.
+#[path = "../support/faults.rs"]
+mod faults;
 /// Scripted packets, which unit tests use, too.
 #[path = "../support/script.rs"]
 mod script;

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use diagnose::FlowReport;
+use wire::Duration;
+
 use crate::Capture;
 use crate::command::CommandExit;
 
@@ -17,6 +20,8 @@ pub enum Unjudged {
         /// Number of samples.
         samples: u64,
     },
+    /// One direction was captured, with long waits that it does not explain.
+    OneDirection,
     /// The command failed, so what it was to do may not have happened.
     CommandFailed(CommandExit),
 }
@@ -30,8 +35,16 @@ impl Unjudged {
             (None, Some(exit)) if !capture.is_command_stopped => Some(Self::CommandFailed(exit)),
             (None, _) if capture.packets == 0 => Some(Self::NoPacket),
             // The packets of a file were looked at, whatever they are; a command without a connection was not.
-            (None, _) => (capture.command.is_some() && capture.selected == 0).then_some(Self::NoConnection),
+            (None, _) if capture.command.is_some() && capture.selected == 0 => Some(Self::NoConnection),
+            (None, _) => Self::is_one_direction(&capture.flows).then_some(Self::OneDirection),
         }
+    }
+
+    /// Returns whether one direction was captured of most connections with data, and leaves a wait of them unexplained.
+    fn is_one_direction(flows: &[FlowReport]) -> bool {
+        let with_data = || flows.iter().filter(|flow| flow.bytes.get() > 0);
+        let of_one = || with_data().filter(|flow| flow.missing_direction.is_some());
+        of_one().any(|flow| flow.unexplained > Duration::ZERO) && of_one().count() * 2 > with_data().count()
     }
 }
 
@@ -39,6 +52,7 @@ impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPacket => f.write_str("no packet was captured"),
+            Self::OneDirection => f.write_str("one direction was captured, which does not explain its waits"),
             Self::NoConnection => f.write_str("no connection was seen"),
             Self::FewSamples { samples } => {
                 write!(
