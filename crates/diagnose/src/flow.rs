@@ -275,6 +275,7 @@ impl Flow {
         self.reference.of_mut(segment.from).skipped += u32::from(skipped);
         self.path.passed(segment.from, segment.hop_limit);
         if let Some(stamp) = segment.options.stamp {
+            self.skip_jump(&segment, stamp);
             let end = self.ends.of_mut(segment.from);
             end.late = end.clock.passed(segment.at, stamp.value);
             self.observe_echo(&segment, stamp);

@@ -117,3 +117,17 @@ fn connections_beyond_those_followed_are_counted_until_others_are_idle() {
     };
     assert_eq!((packets(0), packets(FOLLOWED), packets(FOLLOWED + 1)), (2, 2, 0));
 }
+
+/// The capture's clock advances by two minutes before the response, the server's by as much, or by 100 ms.
+#[test]
+fn minutes_that_the_sender_did_not_see_are_no_wait() {
+    let waits = |stamp: u32| {
+        let lines = format!(
+            "0 C syn ts=0:0\n15 S syn ts=7015:0\n30 C ts=30:7015\n31 C hex=474554202f20485454502f312e310d0a0d0a ts=31:7015\n\
+             46 S ts=7046:31\n120146 S hex=485454502f312e3120323030204f4b0d0a436f6e74656e742d4c656e6774683a20320d0a0d0a6f6b ts={stamp}:31\n120161 C ts=120161:{stamp}"
+        );
+        let script = super::script::Script { one_way_ms: 15.0, lines: &lines };
+        script.diagnose(diagnose::report::VantagePoint::Client).is_worth_fixing()
+    };
+    assert_eq!((waits(7_146), waits(127_146)), (false, true));
+}
