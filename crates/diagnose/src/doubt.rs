@@ -166,6 +166,11 @@ impl Doubts {
         sorted
     }
 
+    /// Returns the time of one reason.
+    pub(crate) fn of(&self, doubt: Doubt) -> Duration {
+        self.0.iter().filter(|(other, _)| *other == doubt).map(|(_, time)| *time).sum()
+    }
+
     /// Returns the total time.
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, time)| *time).sum()

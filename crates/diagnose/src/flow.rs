@@ -625,8 +625,9 @@ impl Flow {
         } = self;
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
-        // A client that does not send waits for no one.
+        // A client that does not send waits for no one, and no time passed where the clock was set.
         let waited = account.waited() - account.of(Share::Stall(Cause::ClientThink));
+        let waited = waited.saturating_sub(self.doubts.of(Doubt::ClockJumped));
         let (mut findings, mut counts) = self.findings.into_sorted(waited);
         if let Some(tick) = tick {
             let before = account.of(Share::Unknown);

@@ -469,12 +469,14 @@ impl Sender {
         self.acks.back().map_or(self.edge, |ack| ack.edge)
     }
 
-    /// Skips to `to`: data that was not captured was acknowledged, so the sender has sent it.
-    pub fn jump(&mut self, to: u64) {
-        self.next = self.next.max(to);
+    /// Skips to `to`: data that was not captured was acknowledged, so the sender has sent it. Returns its bytes.
+    pub fn jump(&mut self, to: u64) -> u64 {
+        let bytes = to.saturating_sub(self.next);
+        self.next += bytes;
         self.sent.clear();
         self.on_the_way = Tally::default();
         self.holes = None;
+        bytes
     }
 
     /// Returns the acknowledgements that the sender has received by `now`. `away` is the round trip between it and the

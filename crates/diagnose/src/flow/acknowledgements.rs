@@ -38,8 +38,7 @@ impl Flow {
             return;
         }
         if to > peer.sender.next || peer.sender.covers_shown(to) {
-            let bytes = to.saturating_sub(peer.sender.next);
-            peer.sender.jump(to);
+            let bytes = peer.sender.jump(to);
             self.oddities.not_captured += 1;
             self.unseen(from.other(), segment, bytes);
         }

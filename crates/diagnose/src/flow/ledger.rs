@@ -61,7 +61,9 @@ impl Flow {
                 self.spend_around(&gap, closed);
                 self.count_as_explained(&gap, closed);
             } else {
-                self.judge(&gap);
+                let ruling = judge::judge(&gap);
+                self.count_unexplained(&gap, ruling.as_ref());
+                self.judge(&gap, ruling);
             }
         }
         let is_discarded = || causes::receive_window_limited::too_small(&gap).is_some();
@@ -123,11 +125,9 @@ impl Flow {
         }
     }
 
-    fn judge(&mut self, gap: &Gap) {
-        let ruling = judge::judge(gap);
+    fn judge(&mut self, gap: &Gap, ruling: Option<Ruling>) {
         let Some(ruling) = ruling else {
             self.spend_unknown(Doubt::of(gap), gap.duration());
-            self.count_unexplained(gap, false);
             if gap.wait.side == Side::Server && gap.duration() > gap.path.round_trip * 2 {
                 self.handle_pause(gap, gap.wait.from.at);
             }
@@ -149,9 +149,7 @@ impl Flow {
         let spent = gap.wait.to.at.since(ruling.since);
         if ruling.share == Share::Unknown {
             self.spend_unknown(Doubt::of(gap), spent);
-            self.count_unexplained(gap, false);
         } else {
-            self.count_unexplained(gap, ruling.confidence == Confidence::Low);
             self.spend(ruling.share, spent);
         }
         let Share::Stall(cause) = ruling.share else {

@@ -10,7 +10,9 @@ use crate::cause::Cause;
 use crate::causes::one_direction_only::{self, IDLE, LONG, NOTICEABLE};
 use crate::causes::think;
 use crate::doubt::Doubt;
+use crate::finding::Confidence;
 use crate::gap::{Gap, GapStart};
+use crate::ruling::Ruling;
 
 use super::Flow;
 
@@ -110,7 +112,9 @@ impl Flow {
     }
 
     /// Counts a pause in what one side sends: why it waited, only its peer's acknowledgements would show.
-    pub(super) fn count_unexplained(&mut self, gap: &Gap, is_doubtful: bool) {
+    pub(super) fn count_unexplained(&mut self, gap: &Gap, ruling: Option<&Ruling>) {
+        let is_low = |ruling: &Ruling| ruling.confidence == Confidence::Low && ruling.share != Share::Unknown;
+        let is_doubtful = ruling.is_some_and(is_low);
         let is_alone = self.is_hidden(gap.wait.side.other());
         // A small flight waits for no window.
         let least = if is_doubtful || gap.flight.bytes <= 2 * gap.mss { NOTICEABLE } else { LONG };
