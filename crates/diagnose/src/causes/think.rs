@@ -183,12 +183,12 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
 }
 
-/// Returns whether the server's packets alone do not show that a client waited for it: a poll's request does not show, nor, near the
-/// client, whether a proxy acknowledges.
+/// Returns whether the server's packets alone do not prove the wait: a poll's request does not show, nor, near the client, whether a
+/// proxy acknowledges. A first response may be late because the server warmed up.
 fn is_unproven_alone(gap: &Gap, think_time: Duration) -> bool {
     const NEAR: Duration = Duration::from_millis(2);
     let may_be_proxy = gap.path.to_receiver.is_none_or(|to| to <= NEAR);
-    is_opaque(gap) || is_timer(think_time) || may_be_proxy
+    is_opaque(gap) || is_timer(think_time) || may_be_proxy || gap.is_first_response
 }
 
 /// Returns whether the server had held the request until an event that did not come.

@@ -92,10 +92,11 @@ impl Flow {
         if path.is_none() {
             self.path.answered(Side::Server, took);
         }
-        // HTTP/2's acknowledged data may be control traffic, and the response to a poll comes when its timer has ended.
+        // HTTP/2's acknowledged data may be control traffic, the response to a poll comes when its timer has ended, and a server may
+        // warm up for the first one.
         let is_http1 = self.conversation.kind() == Kind::Http1
             && self.conversation.unanswered().is_some_and(|requests| requests > 0);
-        let is_readable = is_http1 && !think::is_timer(waited);
+        let is_readable = is_http1 && !think::is_timer(waited) && self.conversation.count() > 1;
         let to = Mark { at: segment.at, frame: segment.frame };
         if let Some(finding) = one_direction_only::response(from, to, shown, is_readable) {
             self.add_unexplained(shown, NOTICEABLE, !is_readable);

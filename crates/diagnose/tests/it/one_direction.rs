@@ -33,7 +33,8 @@ fn waits(side: Side, [request, response]: [&str; 2], wait: u32, delay: u32) -> (
 #[test]
 fn one_direction_shows_how_long_the_server_took() {
     let http = [GET, OK];
-    assert_eq!(waits(Side::Server, http, 300, 0), (vec![300; 4], 0));
+    // The first may be a warm-up.
+    assert_eq!(waits(Side::Server, http, 300, 0), (vec![300; 4], 300));
     // Less the longest delay of an acknowledgement, until the server's clock is known.
     assert!(waits(Side::Client, http, 300, 40).0[1..].iter().all(|wait| wait.abs_diff(300) <= 1));
     assert_eq!(waits(Side::Server, http, 3, 40), (vec![], 0));
