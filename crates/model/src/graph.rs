@@ -228,7 +228,10 @@ fn critical_path(objects: &[ObjectTimes]) -> (Duration, Vec<Wait>) {
             continue;
         }
         round_trips += times.rtt;
-        if let (Some(connecting), Some(securing)) = (times.connecting, times.securing) {
+        // A handshake costs what is left of it after the object before.
+        let free = times.behind.map_or(Duration::ZERO, |behind| objects[behind].end);
+        let handshakes = times.connecting.zip(times.securing);
+        if let Some((connecting, securing)) = handshakes.map(|(tcp, tls)| (tcp.max(free), tls.max(free))) {
             let handshake = if times.is_quic { Cause::QuicHandshake } else { Cause::TlsHandshake };
             push(handshake, securing, times.sent - securing);
             push(Cause::ConnectionSetup, connecting, securing - connecting);
@@ -366,6 +369,27 @@ mod tests {
         head.objects[4].kind = Kind::Image;
         head.objects[1].kind = Kind::StyleSheet;
         assert_eq!(times(&head), 3, "a style sheet does not stop the parser");
+    }
+
+    #[test]
+    fn regress_requests_in_sequence_wait_for_one_handshake() {
+        let at_once = vec![(0, &[][..]); 20];
+        let chain: Vec<(usize, &[usize])> = vec![(0, &[]), (0, &[0]), (0, &[1])];
+        for (protocol, objects, handshakes) in [
+            (Protocol::Http11, &at_once, 1.0),
+            (Protocol::Http2, &at_once, 1.0),
+            (Protocol::Http11, &chain, 1.0),
+            (Protocol::Http10, &chain, 3.0),
+        ] {
+            let scenario = scenario(page(objects, &[0]), protocol, Tls::V13);
+            let prediction = predict(&scenario, &Assumptions::default()).unwrap();
+            for cause in [Cause::ConnectionSetup, Cause::TlsHandshake] {
+                let waits = prediction.stalls.iter().filter(|wait| wait.cause == cause);
+                let lost: f64 = waits.map(|wait| wait.lost.as_millis_f64()).sum();
+                let expected = handshakes * RTT.as_millis_f64();
+                assert!((lost - expected).abs() < expected / 50.0, "{protocol:?}: {lost} ms of {cause}");
+            }
+        }
     }
 
     #[test]
