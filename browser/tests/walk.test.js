@@ -18,6 +18,8 @@ const show = async (state) => {
 /** Packets of the current walk, from its text equivalent. */
 const listed = async () => {
   await walk().getByText("All packets as text").click();
+  // The table is filled when the browser reports that it is open.
+  await walk().locator("table.packets tbody tr").first().waitFor();
   return walk().locator("table.packets tbody tr").evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
 };
 
