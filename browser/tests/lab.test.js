@@ -421,8 +421,8 @@ describe("reach", () => {
     });
   }
 
-  test("nothing is wider than 390 pixels", async () => {
-    await reopen(address, { viewport: { width: 390, height: 844 } });
+  test("nothing is wider than 360 pixels", async () => {
+    await reopen(address, { viewport: { width: 360, height: 844 } });
     const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     await choose(join(CORPUS, "capture", "nagle"));
     await page.locator("svg.sequence").waitFor();
