@@ -137,18 +137,7 @@ fn map<'a>(
     source: &'a str,
 ) -> String {
     let (x, y) = (Scale::logarithmic(MIN_RATE_MBIT, MAX_RATE_MBIT), Scale::linear(0.0, MAX_RTT_MS));
-    let marks = network_marks([
-        "ethernet",
-        "fast-ethernet",
-        "slow-internet",
-        "fast-internet",
-        "modem",
-        "isdn",
-        "wan-modem",
-        "wan-isdn",
-        "adsl",
-        "direcpc",
-    ]);
+    let marks = network_marks(Network::ten().into_iter().filter_map(|network| network.like));
     ContourMap {
         title,
         subtitle,
@@ -227,7 +216,9 @@ fn small_cluster() -> Page {
 }
 
 /// Networks of the catalogue with their position on a map.
-fn network_marks<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = (&'static str, Point)> {
+fn network_marks(
+    names: impl IntoIterator<Item = &'static str>,
+) -> impl Iterator<Item = (&'static str, Point)> {
     names.into_iter().map(|name| {
         let network = network(name).expect("a network of the catalogue");
         (name, (network.rate.bits_per_second_f64() / MEGABIT, network.rtt.as_millis_f64()))

@@ -146,27 +146,13 @@ fn web(only: Option<&str>, count: u32) {
 
 /// Ten networks, six pages, three protocols.
 fn grid() {
-    let networks = [
-        "ethernet",
-        "fast-ethernet",
-        "slow-internet",
-        "fast-internet",
-        "modem",
-        "isdn",
-        "wan-modem",
-        "wan-isdn",
-        "adsl",
-        "direcpc",
-    ];
-    let pages =
-        ["small-page", "medium-page", "large-page", "small-cluster", "medium-cluster", "large-cluster"];
     let protocols = [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11];
     let (time, count) = timed(|| {
         let mut count = 0;
-        for network in networks {
-            for name in pages {
+        for network in Network::ten() {
+            for of in Page::six() {
                 for protocol in protocols {
-                    let scenario = page("period", network, name, protocol);
+                    let scenario = page("period", &network.name, &of.name, protocol);
                     let experiment = Experiment::new(&scenario, Hosts::default()).expect("a scenario");
                     experiment.run(0, false).expect("a run");
                     count += 1;

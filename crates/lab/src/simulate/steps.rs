@@ -34,7 +34,7 @@ pub struct Step {
     pub name: String,
     /// Its tooltip in the plot, without the time; `None` if the plot has no symbol for it.
     pub plotted: Option<String>,
-    /// What it does, and the reason why it left at that time.
+    /// Its action, the reason why it left at that time, and its effect, as sentences.
     pub sentences: Vec<String>,
     /// Stalls that ended with it.
     pub stalls: Vec<Stall>,
@@ -210,7 +210,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// What is known of a run.
+/// Facts of a run that the sentences are made of.
 struct Walk<'a> {
     began: Time,
     ends: Ends<'a>,

@@ -176,7 +176,7 @@ fn stall(stall: &Stall) -> String {
     format!("{lost} ms were lost to {} before: {}.", stall.cause, gloss(stall.cause))
 }
 
-/// What holds the data that is left.
+/// The limit that holds the data that is left.
 fn held(stats: &ConnectionStats, from: &str, to: &str) -> Option<String> {
     let in_flight = bytes(stats.in_flight);
     Some(match stats.limit {

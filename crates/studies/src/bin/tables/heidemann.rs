@@ -6,20 +6,6 @@ use wire::Bytes;
 
 use crate::{Row, Values, client, heading, markdown};
 
-const PAGES: [&str; 6] =
-    ["small-page", "medium-page", "large-page", "small-cluster", "medium-cluster", "large-cluster"];
-const NETWORKS: [&str; 10] = [
-    "ethernet",
-    "fast-ethernet",
-    "slow-internet",
-    "fast-internet",
-    "modem",
-    "isdn",
-    "wan-modem",
-    "wan-isdn",
-    "adsl",
-    "direcpc",
-];
 const PROTOCOLS: [(Protocol, Tls); 8] = [
     (Protocol::Http10, Tls::None),
     (Protocol::Http10KeepAlive, Tls::None),
@@ -36,17 +22,16 @@ const MSS: Bytes = Bytes::new(1460);
 /// "Requests of 256 B, independent", between hosts of today.
 pub(crate) fn rows() -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for network in NETWORKS {
-        for page in PAGES {
+    for (network, path) in networks() {
+        for page in Page::six() {
             for (protocol, tls) in PROTOCOLS {
-                let path = Network::named(network).map_err(|error| error.to_string())?;
-                let of = Page::named(page).map_err(|error| error.to_string())?;
+                let (path, of) = (path.clone(), page.clone());
                 let stack = Stack::named("linux").map_err(|error| error.to_string())?;
                 let scenario = Scenario::new(Network { mss: MSS, ..path }, of, protocol, stack);
                 rows.push(Row {
                     table: "heidemann-model/table-6",
                     network,
-                    page: page.to_owned(),
+                    page: page.name.clone(),
                     visit: "first",
                     hosts: "linux",
                     scenario: Scenario { tls, client: client(protocol, Requests::Independent), ..scenario },
@@ -59,6 +44,11 @@ pub(crate) fn rows() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
+/// The paper's networks, with their names.
+fn networks() -> impl Iterator<Item = (&'static str, Network)> {
+    Network::ten().into_iter().map(|network| (network.like.unwrap_or_default(), network))
+}
+
 /// Simulated times over the minimum, and the formulas' in brackets, of the small cluster and the large one.
 pub(crate) fn tables(rows: &[(&Row, &Values)]) -> String {
     let mut text = String::new();
@@ -66,10 +56,10 @@ pub(crate) fn tables(rows: &[(&Row, &Values)]) -> String {
         let of = |network: &str| -> Vec<_> {
             rows.iter().filter(|(row, _)| row.page == page && row.network == network).collect()
         };
-        let names = of(NETWORKS[0]).into_iter().map(|(row, _)| row.name());
+        let names = of("ethernet").into_iter().map(|(row, _)| row.name());
         text += &format!("\n**{page}**\n\n");
         text += &heading(&std::iter::once(String::new()).chain(names).collect::<Vec<_>>());
-        for network in NETWORKS {
+        for (network, _) in networks() {
             let cells = of(network).into_iter().map(|(_, values)| {
                 let over = |ms: Option<f64>| {
                     ms.zip(values.minimum_ms)
