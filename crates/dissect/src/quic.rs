@@ -39,15 +39,13 @@ pub struct QuicOpening {
     initials_reader: ClientInitials,
     /// Connection ID from which the keys of Initial packets follow.
     key_id: Vec<u8>,
-    /// Bytes of each direction, until the server has validated the client's address.
-    received: u64,
-    sent: u64,
-    /// Bytes that the server had received when it last sent.
-    received_before: u64,
+    /// The client's first datagrams, each with the bytes up to it.
+    received: Vec<(Mark, u64)>,
+    /// Bytes of the server before its last datagram and with it.
+    sent: [u64; 2],
     is_validated: bool,
-    /// The server's last datagram, and the client's next one.
+    /// The server's last datagram before it had validated the client's address.
     last_sent: Option<Mark>,
-    released: Option<Mark>,
 }
 
 /// A wait of a server that had sent as much as it may.
@@ -93,20 +91,18 @@ impl QuicOpening {
             limited: Vec::new(),
             initials_reader: ClientInitials::default(),
             key_id: Vec::new(),
-            received: 0,
-            sent: 0,
-            received_before: 0,
+            received: Vec::new(),
+            sent: [0; 2],
             is_validated: false,
             last_sent: None,
-            released: None,
         }
     }
 
     /// Handles a datagram of `side` with `length` bytes, `payload` of them captured.
     pub fn datagram(&mut self, side: Side, payload: &[u8], length: u64, mark: Mark) {
         match side {
-            Side::Client => self.received += length,
-            Side::Server => self.sends(length, mark),
+            Side::Client => self.receives(length, mark),
+            Side::Server => self.sends(payload, length, mark),
         }
         let mut is_initial = false;
         for packet in packets(payload) {
@@ -116,17 +112,14 @@ impl QuicOpening {
                 Side::Server => self.server_packet(&packet, mark),
             }
         }
-        if side == Side::Client {
-            self.released = self.last_sent.map(|_| mark).filter(|_| !self.is_validated);
-            if is_initial && self.answered.is_none() {
-                self.note_round(mark);
-            }
+        if side == Side::Client && is_initial && self.answered.is_none() {
+            self.note_round(mark);
         }
     }
 
     /// Returns whether nothing more is to be read: the handshake is over.
     pub const fn is_over(&self) -> bool {
-        self.ended.is_some() && self.answered.is_some() && self.is_validated
+        self.ended.is_some() && self.answered.is_some() && self.is_validated && self.last_sent.is_none()
     }
 
     /// Returns the round trips that the handshake took, as agreed.
@@ -184,21 +177,63 @@ impl QuicOpening {
         self.answered.get_or_insert(mark);
     }
 
-    /// Handles a datagram of the server: a wait ends if it had reached its limit.
-    fn sends(&mut self, length: u64, mark: Mark) {
-        let (received, sent) = (self.received_before, self.sent);
-        if let (Some(since), Some(released)) = (self.last_sent, self.released.take()) {
-            // Another datagram like this one would have exceeded the limit, and nothing sent so far did.
-            let limit = AMPLIFICATION_LIMIT * received;
-            let was_reached = sent + length > limit && sent <= limit;
-            if was_reached && self.limited.len() < MAX_ROUNDS {
-                self.limited.push(LimitedServer { since, released, resumed: mark, received, sent });
-            }
+    fn receives(&mut self, length: u64, mark: Mark) {
+        let before = self.received.last().map_or(0, |(_, bytes)| *bytes);
+        if self.received.len() < MAX_ROUNDS {
+            self.received.push((mark, before + length));
         }
-        self.last_sent = (!self.is_validated).then_some(mark);
-        self.received_before = self.received;
-        self.sent += length;
     }
+
+    /// Handles a datagram of the server: a wait ends if it had reached its limit.
+    fn sends(&mut self, payload: &[u8], length: u64, mark: Mark) {
+        if let Some(wait) = self.last_sent.and_then(|since| self.limited_since(since, payload, length, mark))
+            && self.limited.len() < MAX_ROUNDS
+        {
+            self.limited.push(wait);
+        }
+        // The datagram that validates the address may be what the server waited for, and counts once.
+        self.last_sent = (!self.is_validated).then_some(mark);
+        self.sent = [self.sent[1], self.sent[1] + length];
+    }
+
+    /// Returns the wait of a server that continues with a datagram, if the limit held it since its last one.
+    fn limited_since(
+        &self,
+        since: Mark,
+        payload: &[u8],
+        length: u64,
+        resumed: Mark,
+    ) -> Option<LimitedServer> {
+        // What the client sent less than a round trip before was still in flight.
+        let answered = self.answered?;
+        let requested = self.received.iter().take_while(|(sent, _)| sent.frame < answered.frame).last()?.0;
+        let distance = answered.at.since(requested.at);
+        let count = self.received.partition_point(|(sent, _)| sent.at + distance <= since.at);
+        let received = count.checked_sub(1).and_then(|last| self.received.get(last))?.1;
+        let released = self.received.get(count)?.0;
+        let (limit, [before, sent]) = (AMPLIFICATION_LIMIT * received, self.sent);
+        // It may begin a datagram below the limit and not another one. After the client's Handshake packet no limit holds:
+        // only the rest of a handshake shows that it had more to send.
+        let is_reached = before < limit && sent + length > limit;
+        (is_reached && (!self.is_validated || continues_handshake(payload))).then_some(LimitedServer {
+            since,
+            released,
+            resumed,
+            received,
+            sent,
+        })
+    }
+}
+
+/// Returns whether a server's datagram has more of a handshake than acknowledgements.
+fn continues_handshake(payload: &[u8]) -> bool {
+    /// Upper bound of a packet number, an ACK frame of a few ranges and the tag (RFC 9000, section 19.3; RFC 9001, section
+    /// 5.3), and lower than what remains of a Finished message.
+    const ACK_BYTES: usize = 4 + 24 + 16;
+    packets(payload).any(|packet| {
+        let is_long = matches!(packet.kind, PacketType::Initial | PacketType::Handshake);
+        is_long && packet.bytes.len() > packet.number_at + ACK_BYTES
+    })
 }
 
 #[cfg(test)]
@@ -252,6 +287,49 @@ mod tests {
         assert_eq!((limited[0].received, limited[0].sent, limited[0].resumed.frame), (1_200, 3_600, 6));
         let small = [client(0, 1_200), server(20, 1_200), client(40, 1_200), server(60, 1_200)];
         assert_eq!(opening(&small).limited, []);
+    }
+
+    /// Waits of a server that sent these datagrams after 20 ms, and `after` in response to the client's `release` at 40 ms.
+    fn limited(lengths: &[usize], release: &[u8], after: &[u8]) -> Vec<(u64, u64, u64)> {
+        let mut all = vec![(Side::Client, 0, datagram(INITIAL, 1_200))];
+        all.extend(lengths.iter().map(|length| (Side::Server, 20, datagram(HANDSHAKE, *length))));
+        all.extend([(Side::Client, 40, release.to_vec()), (Side::Server, 60, after.to_vec())]);
+        opening(&all)
+            .limited
+            .iter()
+            .map(|wait| (wait.sent, wait.released.frame, wait.resumed.frame))
+            .collect()
+    }
+
+    #[test]
+    fn datagram_that_validates_the_address_releases_the_rest_of_the_handshake() {
+        let (ack, one_rtt) = (datagram(HANDSHAKE, 60), [&[0x40; 80][..]].concat());
+        let full = [1_200; 3];
+        assert_eq!(limited(&full, &ack, &datagram(HANDSHAKE, 700)), [(3_600, 5, 6)]);
+        // The handshake was complete: an acknowledgement, and what follows it.
+        let done = [datagram(HANDSHAKE, 50), one_rtt].concat();
+        assert_eq!(limited(&full, &ack, &done), []);
+        assert_eq!(limited(&[1_200, 900], &ack, &datagram(HANDSHAKE, 700)), []);
+    }
+
+    #[test]
+    fn last_datagram_below_the_limit_may_exceed_it() {
+        let rest = datagram(HANDSHAKE, 700);
+        let ack = datagram(INITIAL, 1_200);
+        assert_eq!(limited(&[1_250, 1_250, 1_250], &ack, &rest), [(3_750, 5, 6)]);
+        // A server that ignores the limit did not wait for it.
+        assert_eq!(limited(&[1_250, 1_250, 1_250, 1_250], &ack, &rest), []);
+    }
+
+    #[test]
+    fn datagram_still_in_flight_does_not_raise_the_limit() {
+        let server = |ms| (Side::Server, ms, datagram(HANDSHAKE, 1_200));
+        let client = |ms| (Side::Client, ms, datagram(INITIAL, 1_200));
+        // Captured at the client, which acknowledges the first datagrams while the last one is coming.
+        let all = [client(0), server(20), server(20), client(21), server(22), server(41)];
+        let limited = opening(&all).limited;
+        assert_eq!(limited.len(), 1, "{limited:?}");
+        assert_eq!((limited[0].received, limited[0].since.frame, limited[0].released.frame), (1_200, 5, 4));
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! **Rules**: `quic-handshake` lasts from the client's first Initial packet to its first packet with a short header (or 0-RTT
 //! data), and is a note. `quic-amplification-limit`: the server had sent nearly three times what it had received (RFC 9000,
-//! section 8.1), and went on after the client's next datagram. `quic-unanswered`: the client repeated its Initial
-//! packets and got nothing. **Refuted by**: any datagram of the server; a capture of one direction.
+//! section 8.1), or begun its last datagram below that, and went on after the client's next datagram; with more of its handshake, if
+//! that one was a Handshake packet, which validates the address. `quic-unanswered`: the client repeated its Initial
+//! packets and got nothing. **Refuted by**: any datagram of the server
+//! (of `quic-unanswered`); a capture of one direction.
 
 use dissect::quic::{LimitedServer, QuicOpening};
 use dissect::{Mark, Side};
