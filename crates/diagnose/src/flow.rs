@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
 //! | `acknowledgements` | acknowledgements, and windows with them |
+//! | `clock_step` | clocks of the capture that jump or step back |
 //! | `handshake` | what SYNs agree on |
 //! | `closed_windows` | windows that a receiver closes |
 //! | `message_progress` | progress of a message: what a wider window would save |
@@ -21,6 +22,7 @@
 //! Not a TCP: it sends nothing and assumes nothing that the packets do not show. Contradictory segments are skipped.
 
 mod acknowledgements;
+mod clock_step;
 mod closed_windows;
 mod facts;
 mod failures;
@@ -38,6 +40,7 @@ mod tls;
 
 use core::net::SocketAddr;
 
+use dissect::clock_step::CaptureClock;
 use dissect::connections::{Slot, Sockets};
 use dissect::exchange::{Content, Exchanges, Kind, SegmentData};
 use dissect::hosts::Hosts;
@@ -52,7 +55,6 @@ use dissect::{Both, Mark, Segment, Side, record};
 use wire::packet::{Flags, Packet};
 use wire::{Bytes, Duration, Time};
 
-use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::causes::connection_per_request::PreviousConnection;
 use crate::causes::one_direction_only::LONG;
@@ -65,6 +67,7 @@ use crate::program::Program;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::retention::RetentionLimits;
 use crate::tick;
+use trace::account::{Account, Share};
 
 use state::{EndState, Handshake, ReferenceValues};
 
@@ -137,6 +140,7 @@ pub(crate) struct Flow {
     /// An MTU that a router reported, and a reset in the middle of a transfer, by its sender.
     small_mtu: Option<Box<SmallMtu>>,
     cut: Option<Box<(Side, Finding)>>,
+    capture_clock: CaptureClock,
 }
 
 impl Sockets for Flow {
@@ -198,6 +202,7 @@ impl Flow {
             warm_up: WarmUp::default(),
             small_mtu: None,
             cut: None,
+            capture_clock: CaptureClock::default(),
             doubts: Doubts::default(),
         }
     }
@@ -259,6 +264,7 @@ impl Flow {
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, limits: RetentionLimits) {
         self.limits = limits;
         let mut segment = *segment;
+        self.follow_clock(&mut segment);
         if segment.at < self.last_at {
             self.oddities.backwards += 1;
             segment.at = self.last_at;

@@ -6,7 +6,6 @@
 use dissect::{Mark, Side};
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Count, Finding, Severity};
 use crate::gap::Wait;
@@ -14,6 +13,7 @@ use crate::report::FlowReport;
 pub use crate::report::host::HostFacts;
 use crate::runtime::Runtime;
 use crate::text::millis;
+use trace::account::Share;
 
 /// The kernel's counters of a sender: time with data to send, and its parts held by the peer's window and by its buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use wire::Duration;
 
-use crate::account::Share;
 use crate::causes;
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
+use trace::account::Share;
 
 type Rule = fn(&Gap) -> Option<Ruling>;
 

@@ -7,7 +7,7 @@
 //! | [`table`] | [`Diagnosis`], the state machine: packets in, finished connections out |
 //! | [`report`] | report of each connection |
 //! | [`finding`], [`cause`] | a stall; its cause, described |
-//! | [`account`], [`doubt`] | all time, divided; why some of it is unknown |
+//! | [`account`], [`doubt`] | all time, divided (`trace`); why some of it is unknown |
 //! | `retention` | limits on the memory of each connection |
 //! | `flow` | one connection: interpretation of each segment |
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
@@ -43,7 +43,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod account;
 pub mod cause;
 mod causes;
 mod dhttp;
@@ -72,7 +71,6 @@ mod text;
 mod tick;
 mod whole;
 
-pub use account::{Account, Share};
 pub use cause::Cause;
 pub use dissect::connections::shard_of;
 pub use dissect::{Side, plot, serial, side};
@@ -81,3 +79,4 @@ pub use finding::{Finding, Severity};
 pub use options::Options;
 pub use report::FlowReport;
 pub use table::{Diagnosis, PacketPosition};
+pub use trace::account::{self, Account, Share};

@@ -11,13 +11,13 @@ use dissect::{Mark, Side};
 use wire::packet::{Packet, UdpDatagram};
 use wire::{Bytes, Time};
 
-use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::causes::quic;
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
 use crate::options::Options;
 use crate::report::{FlowReport, Oddities, Protocol, VantagePoint};
+use trace::account::{Account, Share};
 
 /// All QUIC connections of a capture.
 #[derive(Debug, Default)]

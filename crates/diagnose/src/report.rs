@@ -8,7 +8,6 @@ use core::net::SocketAddr;
 use dissect::Side;
 use wire::{Bytes, Duration, Time};
 
-use crate::account::Account;
 use crate::cause::{Cause, Describe as _, Fix, Party};
 use crate::causes::{datagram_resend, syn_unanswered};
 use crate::doubt::Doubts;
@@ -19,6 +18,7 @@ pub use dissect::path::VantagePoint;
 use dissect::plot::Plot;
 pub use exchange::ExchangeReport;
 use host::HostFacts;
+use trace::account::Account;
 
 /// The diagnosis of a connection.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@
 
 use wire::{Duration, Time};
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::Confidence;
 use crate::gap::Gap;
+use trace::account::Share;
 
 /// A rule's judgement of a gap.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,9 @@
 
 use wire::Duration;
 
-use crate::account::{Account, Share};
 use crate::cause::{Cause, Describe as _};
 use crate::finding::{Count, Finding};
+use trace::account::{Account, Share};
 
 /// Retracts findings that a clock of this tick cannot have measured: their time becomes unknown.
 pub(crate) fn retract_unmeasurable(

@@ -4,9 +4,9 @@ use dissect::path::Path;
 use dissect::{Mark, Side};
 use wire::{Bytes, Duration, Time};
 
-use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::report::Oddities;
+use trace::account::{Account, Share};
 
 /// The connection at its end.
 #[derive(Debug)]

@@ -96,6 +96,15 @@ impl Clock {
             })
     }
 
+    /// Returns when a segment with stamp `value` passes, if the path takes no longer than for the fastest one so far; `None` if
+    /// unknown.
+    pub fn due(&self, value: u32) -> Option<Time> {
+        let (first_at, first) = self.first.filter(|_| self.unit > 0 && !self.is_odd)?;
+        let ticks = i64::from(value.wrapping_sub(first).cast_signed());
+        let since = ticks.checked_mul(i64::from(self.unit))?.checked_add(self.least)?;
+        u64::try_from(since).ok().map(|since| first_at + Duration::from_nanos(since))
+    }
+
     /// Returns the first timestamp.
     pub fn first_value(&self) -> Option<u32> {
         self.first.map(|(_, value)| value)
@@ -141,6 +150,7 @@ mod tests {
         let late = clock.passed(at(700), 5_500).unwrap();
         assert!((late.as_millis_f64() - 199.0).abs() < 1.0, "{late}");
         assert_eq!(clock.passed(at(900), 5_900), Some(Duration::ZERO));
+        assert_eq!((clock.due(6_100), clock.due(4_000)), (Some(at(1_100)), None));
     }
 
     #[test]

@@ -9,7 +9,9 @@
 //! | [`connections`] | the open connections, found by their sockets |
 //! | [`sender`], [`flight`], [`tally`], [`mss`] | an end as a sender: what it had sent, what it knew to have arrived, what was in flight |
 //! | [`path`], [`pace`] | where the capture was taken, and the round trips; the rate of the slowest link |
-//! | [`clock`], [`tick`] | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
+//! | [`opening_window`] | the time of a message whose window opens as in slow start |
+//! | [`clock`] | TCP timestamps: when a segment was generated |
+//! | [`tick`], [`clock_step`] | the capture's clock, if it is coarse, or was set back |
 //! | [`recent`] | packets that were captured twice |
 //! | [`multipath`] | whether other subflows share the conversation |
 //! | [`stream`] | ordered bytes with marks and holes; readers stack on it |
@@ -46,6 +48,7 @@
 //! ```
 
 pub mod clock;
+pub mod clock_step;
 pub mod connections;
 pub mod dhttp;
 pub mod exchange;
@@ -57,6 +60,7 @@ mod mark;
 pub mod message_facts;
 pub mod mss;
 pub mod multipath;
+pub mod opening_window;
 pub mod pace;
 pub mod path;
 pub mod plot;

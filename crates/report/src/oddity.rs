@@ -26,7 +26,8 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
         (
             backwards,
             "packets with an earlier time than those before them",
-            "several capture queues, merged captures or a clock set back; they count as simultaneous with the latest before them",
+            "several capture queues, merged captures or a clock set back; they count as simultaneous with the latest before them, \
+             and the time across a step of 100 ms or more is unknown",
         ),
         (out_of_order, "segments out of order", "no cost by itself"),
         (needless, "spurious retransmissions", "the originals were late, or their ACKs were lost"),

@@ -1,7 +1,7 @@
 //! Stage 3, results: the rows that every engine returns.
 //!
 //! Read in this order: [`metrics`] is the result of one scenario by one engine; [`statistics`]
-//! summarises several runs; [`cause`] names the causes of stalls; [`har`] writes fetched pages, for browsers' tools.
+//! summarises several runs; [`cause`] names the causes of stalls, [`account`] divides time among them; [`har`] writes fetched pages, for browsers' tools.
 //!
 //! It makes no diagnosis: `diagnose` finds the causes of slowness, `roundtrip` presents results. Packets are `packets`'s.
 //!
@@ -11,11 +11,13 @@
 //! assert_eq!(Cause::NagleDelayedAck.name(), "nagle-delayed-ack");
 //! ```
 
+pub mod account;
 pub mod cause;
 pub mod har;
 pub mod metrics;
 pub mod statistics;
 
+pub use account::{Account, Share};
 pub use cause::Cause;
 pub use metrics::{Metrics, Stall};
 pub use statistics::Summary;

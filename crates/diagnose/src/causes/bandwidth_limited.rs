@@ -5,11 +5,11 @@
 
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Finding;
 use crate::text::{counted, millis};
 use crate::whole::WholeFacts;
+use trace::account::Share;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Most of the time data flowed as fast as the path takes it.",

@@ -11,13 +11,13 @@
 use dissect::Side;
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Finding;
 use crate::gap::Gap;
 use crate::ruling::Ruling;
 use crate::text::millis;
 use crate::whole::WholeFacts;
+use trace::account::Share;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Data waited in a queue on the path: the round trip grew, and the rate did not.",

@@ -6,10 +6,10 @@
 
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd};
 use crate::ruling::Ruling;
+use trace::account::Share;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Opening the connection took a round trip before the first request could leave.",

@@ -7,12 +7,12 @@
 
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
 use crate::side::Side;
 use crate::text::millis;
+use trace::account::Share;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The client sent Expect: 100-continue and waited for 100 (Continue) before its body.",

@@ -7,6 +7,7 @@
 //! counted again. Not a simulation: windows are assumed to be sent immediately, without HyStart or pacing. A receiver
 //! is assumed to offer no more than it does (Linux's window grows with the data received, a round trip or two later).
 
+use dissect::opening_window::Opening;
 use wire::Duration;
 
 use crate::cause::Cause;
@@ -39,18 +40,6 @@ impl CountedSavings {
     pub(crate) fn savings_at_end(&self, sent: u64) -> Duration {
         self.more.saturating_sub(self.opening.waits(self.sent, sent.saturating_sub(1)))
     }
-}
-
-/// An opening window on a path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening {
-    pub(crate) window: u64,
-    /// Maximum size of the window.
-    pub(crate) most: u64,
-    pub(crate) mss: u64,
-    pub(crate) round_trip: Duration,
-    /// Time that the slowest link needs per segment.
-    pub(crate) segment: Duration,
 }
 
 /// Waits, up to the last one, that an initial window of ten segments spares a message whose header section was sent
@@ -133,48 +122,9 @@ fn from(gap: &Gap, least: u64) -> Opening {
     Opening { window, most: u64::MAX, mss: gap.mss, round_trip, segment }
 }
 
-impl Opening {
-    /// Returns the time from the first segment until the byte after `sent` leaves the slowest link.
-    pub(crate) fn time_to(&self, sent: u64) -> Duration {
-        let (mut window, mut begun, mut time) = (self.window.max(1), 0, Duration::ZERO);
-        // The acknowledgement of a window's first segment takes a round trip and that segment's transmission time.
-        let round = |window| (self.round_trip + self.segment).max(self.sending(window));
-        while sent - begun >= window && window < self.most {
-            time += round(window);
-            begun += window;
-            window = window.saturating_mul(2).min(self.most);
-        }
-        let (rounds, rest) = ((sent - begun) / window, (sent - begun) % window);
-        time + Duration::from_nanos(round(window).as_nanos().saturating_mul(rounds)) + self.sending(rest)
-    }
-
-    /// Returns the time that the window waits between the bytes after `from` and after `to`.
-    pub(crate) fn waits(&self, from: u64, to: u64) -> Duration {
-        self.time_to(to)
-            .saturating_sub(self.time_to(from))
-            .saturating_sub(self.sending(to.saturating_sub(from)))
-    }
-
-    fn sending(&self, bytes: u64) -> Duration {
-        let nanos = u128::from(self.segment.as_nanos()) * u128::from(bytes) / u128::from(self.mss.max(1));
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_window_doubles_each_round_trip_until_the_link_is_never_idle() {
-        let [round_trip, segment] = [12, 1].map(Duration::from_millis);
-        let opening = Opening { window: 2_000, most: 32_000, mss: 1_000, round_trip, segment };
-        let after = |sent: u64| opening.time_to(sent).as_nanos() / 1_000_000;
-        assert_eq!([0, 1_999, 2_000, 5_000, 6_000, 13_000, 14_000].map(after), [0, 1, 13, 16, 26, 33, 39]);
-        // From 16 segments on the link is the limit.
-        assert_eq!([30_000, 62_000, 100_000].map(after), [55, 87, 125]);
-        assert_eq!(opening.waits(13_000, 100_000), Duration::from_millis(5));
-    }
 
     #[test]
     fn waits_of_the_window_after_the_last_pause_are_subtracted() {

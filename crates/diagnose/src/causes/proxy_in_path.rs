@@ -7,7 +7,6 @@
 
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Finding;
 use crate::gap::{Gap, GapEnd, GapStart};
@@ -15,6 +14,7 @@ use crate::ruling::Ruling;
 use crate::side::Side;
 use crate::text::millis;
 use crate::whole::WholeFacts;
+use trace::account::Share;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "A proxy or NAT near the client acknowledges for the server.",

@@ -17,11 +17,11 @@
 use wire::Duration;
 
 use super::opening;
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
 use crate::text::{counted, millis};
+use trace::account::Share;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender had filled the receiver's window and waited for it to move.",

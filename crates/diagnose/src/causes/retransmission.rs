@@ -18,13 +18,13 @@
 use wire::Duration;
 
 use super::opening;
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Confidence;
 use crate::gap::{Gap, GapEnd, Repair};
 use crate::ruling::{Evidence, Ruling};
 use crate::side::Side;
 use crate::text::{counted, millis};
+use trace::account::Share;
 
 const LOSSES: Fix = Fix {
     party: Party::Network,

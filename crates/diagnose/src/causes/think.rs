@@ -28,13 +28,13 @@ use dissect::exchange::PollEnd;
 use wire::{Duration, Time};
 
 use super::{head_of_line, retransmission};
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Confidence;
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::{Evidence, Ruling};
 use crate::side::Side;
 use crate::text::millis;
+use trace::account::Share;
 
 pub(crate) const SERVER: CauseInfo = CauseInfo {
     description: "The server took long to write the response.",

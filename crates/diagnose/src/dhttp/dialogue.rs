@@ -13,7 +13,6 @@ use dissect::{Mark, Side};
 use wire::packet::{Flags, TcpSegment};
 use wire::{Bytes, Duration, Time};
 
-use crate::account::{Account, Share};
 use crate::cause::{Cause, Describe as _};
 use crate::causes::datagram_resend;
 use crate::doubt::{Doubt, Doubts};
@@ -22,6 +21,7 @@ use crate::gap::Wait;
 use crate::options::{LEAP, Options};
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol, VantagePoint};
 use crate::text::millis;
+use trace::account::{Account, Share};
 
 #[derive(Debug)]
 pub(super) struct Dialogue {

@@ -3,13 +3,11 @@
 use dissect::clock::{self, Stamp};
 use dissect::sender::AckStamp;
 use dissect::{Mark, Segment, Side};
-use wire::Duration;
 use wire::packet::Flags;
 
-use crate::account::Share;
 use crate::cause::Cause;
-use crate::doubt::Doubt;
 use crate::gap::{GapEnd, GapStart};
+use trace::account::Share;
 
 use super::Flow;
 use super::state::{EndState, Suspect};
@@ -136,24 +134,6 @@ impl Flow {
         for cause in causes {
             let time = self.findings.retract_shown_by(*cause, frame);
             self.account.transfer(Share::Stall(*cause), Share::RoundTrip, time);
-        }
-    }
-
-    /// Skips the time of a jump of the capture's clock: no path delays a segment for a minute, and the sender's own clock
-    /// (TSval) shows that it was generated sooner, however slowly that ticks.
-    pub(super) fn skip_jump(&mut self, segment: &Segment<'_>, stamp: Stamp) {
-        const LONGEST_LIFETIME: Duration = Duration::from_secs(60);
-        /// The slowest clock ticks twice a second.
-        const SLOWEST: Duration = Duration::from_millis(500);
-        let Some(before) = self.reference.of(segment.from).last_packet_at else { return };
-        let quiet = segment.at.since(before);
-        let newest = self.ends.of(segment.from.other()).newest_stamp;
-        let ticks = newest.map(|newest| u64::from(stamp.value.wrapping_sub(newest)));
-        let is_sooner = |ticks| SLOWEST * ticks <= quiet / 2;
-        if quiet >= LONGEST_LIFETIME && ticks.is_some_and(is_sooner) {
-            self.spend_unknown(Doubt::ClockJumped, segment.at.since(self.last.at));
-            self.begin_gap(Mark { at: segment.at, frame: segment.frame });
-            self.before = GapStart::Nothing;
         }
     }
 

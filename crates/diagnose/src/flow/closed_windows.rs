@@ -9,13 +9,13 @@
 use dissect::{Both, Mark, Side};
 use wire::{Duration, Time};
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::{receive_window_limited, zero_window};
 use crate::doubt::Doubt;
 use crate::failure::ClosedWindow;
 use crate::gap::{Gap, GapStart, Wait};
 use crate::ruling::Ruling;
+use trace::account::Share;
 
 use super::Flow;
 use super::state::{EndState, ZeroWindow};

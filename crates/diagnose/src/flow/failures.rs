@@ -8,12 +8,12 @@ use dissect::{Both, Mark, Segment, Side};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::{path_mtu, peer_vanished, reset_mid_transfer};
 use crate::failure::{RepeatedRetransmission, ResetFacts, SmallMtu, SplitRepair, StuckFacts};
 use crate::finding::Finding;
 use crate::gap::GapStart;
+use trace::account::Share;
 
 use super::Flow;
 use super::state::EndState;

@@ -4,7 +4,6 @@ use dissect::sender::Sender;
 use dissect::{Mark, Segment, Side};
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
 use crate::causes::connection_per_request::PreviousConnection;
 use crate::causes::one_direction_only::{LONG, NOTICEABLE};
@@ -17,6 +16,7 @@ use crate::judge;
 use crate::options::LEAP;
 use crate::ruling::Ruling;
 use crate::text::{counted, millis};
+use trace::account::Share;
 
 use super::Flow;
 use super::facts::Facts;

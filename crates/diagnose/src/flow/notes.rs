@@ -6,7 +6,6 @@ use core::net::IpAddr;
 use dissect::Side;
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::{
     bandwidth_limited, bottleneck_queue, capture_loss, duplicate_capture, one_direction_only, path_latency,
@@ -15,6 +14,7 @@ use crate::causes::{
 use crate::doubt::Doubt;
 use crate::finding::Finding;
 use crate::whole::WholeFacts;
+use trace::account::Share;
 
 use super::Flow;
 

@@ -5,7 +5,6 @@ use dissect::exchange::Kind;
 use dissect::{Mark, Segment, Side};
 use wire::Duration;
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::one_direction_only::{self, IDLE, LONG, NOTICEABLE};
 use crate::causes::think;
@@ -13,6 +12,7 @@ use crate::doubt::Doubt;
 use crate::finding::Confidence;
 use crate::gap::{Gap, GapStart};
 use crate::ruling::Ruling;
+use trace::account::Share;
 
 use super::Flow;
 

@@ -8,12 +8,12 @@ use wire::Duration;
 use wire::packet::Flags;
 use wire::packet::icmp::{Reason, Unreachable};
 
-use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::{connection_refused, syn_time_wait, syn_unanswered};
 use crate::failure::OpeningFacts;
 use crate::finding::Finding;
 use crate::gap::GapStart;
+use trace::account::Share;
 
 use super::Flow;
 

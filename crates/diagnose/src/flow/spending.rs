@@ -2,8 +2,8 @@
 
 use wire::Duration;
 
-use crate::account::Share;
 use crate::doubt::Doubt;
+use trace::account::Share;
 
 use super::Flow;
 

@@ -3,7 +3,7 @@
 use dissect::http::Exchange;
 use wire::{Duration, Time};
 
-use crate::account::Account;
+use trace::account::Account;
 
 /// A request and its response.
 #[derive(Clone, Debug)]

@@ -98,7 +98,7 @@ impl Script<'_> {
         )
     }
 
-    fn diagnosed(capture: Vec<(Time, Vec<u8>)>) -> FlowReport {
+    pub(crate) fn diagnosed(capture: Vec<(Time, Vec<u8>)>) -> FlowReport {
         let mut diagnosis = Diagnosis::new(Options { is_plotted: true, since: Time::ZERO });
         for (frame, (at, bytes)) in (1..).zip(capture) {
             diagnosis.handle(at, PacketPosition { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
@@ -121,7 +121,7 @@ impl Script<'_> {
     }
 
     /// Returns the packets in the order in which they pass.
-    fn capture(&self, vantage_point: VantagePoint) -> Vec<(Time, Vec<u8>)> {
+    pub(crate) fn capture(&self, vantage_point: VantagePoint) -> Vec<(Time, Vec<u8>)> {
         let mut lines: Vec<ScriptLine> =
             self.lines.lines().filter(|line| !line.trim().is_empty()).map(ScriptLine::read).collect();
         lines.sort_by(|one, other| one.sent.total_cmp(&other.sent));

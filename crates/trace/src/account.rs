@@ -67,7 +67,7 @@ pub struct Account {
 
 impl Account {
     /// Adds `time` to `share`.
-    pub(crate) fn add(&mut self, share: Share, time: Duration) {
+    pub fn add(&mut self, share: Share, time: Duration) {
         if time == Duration::ZERO {
             return;
         }
@@ -81,7 +81,7 @@ impl Account {
     }
 
     /// Moves `time` from the share `from` to the share `to`.
-    pub(crate) fn transfer(&mut self, from: Share, to: Share, time: Duration) {
+    pub fn transfer(&mut self, from: Share, to: Share, time: Duration) {
         let moved = time.min(self.of(from));
         self.shares.iter_mut().filter(|(share, _)| *share == from).for_each(|(_, sum)| *sum = *sum - moved);
         self.shares.retain(|(_, sum)| *sum > Duration::ZERO);
@@ -109,7 +109,7 @@ impl Account {
     }
 
     /// Returns the time added since `earlier`.
-    pub(crate) fn since(&self, earlier: &Self) -> Self {
+    pub fn since(&self, earlier: &Self) -> Self {
         let added = self.iter().map(|(share, time)| (share, time - earlier.of(share)));
         Self { shares: added.filter(|(_, time)| *time > Duration::ZERO).collect() }
     }
