@@ -370,6 +370,40 @@ impl Findings {
         self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
+    /// Moves the savings of windows that losses had reduced to the loss before them: without it the window had been larger. Their
+    /// cause is only inferred, so the severity of the loss remains that of its repair.
+    fn attribute_reduced_windows(&mut self) {
+        /// Below this the window cost nothing that is perceptible.
+        const MIN_SAVING: Duration = Duration::from_millis(1);
+        let mut losses: [Option<usize>; 2] = [None; 2];
+        let mut sums = vec![(0_u64, Duration::ZERO); self.retained.len()];
+        for (index, finding) in self.retained.iter_mut().enumerate() {
+            let loss = &mut losses[finding.side as usize];
+            let is_loss = matches!(
+                finding.cause,
+                Cause::FastRetransmit | Cause::RetransmissionTimeout | Cause::TailLossProbe
+            );
+            if is_loss {
+                let is_shown = finding.confidence == Confidence::High && finding.saving.is_some();
+                *loss = is_shown.then_some(index);
+            } else if finding.cause == Cause::CongestionWindow
+                && let Some(loss) = *loss
+                && let Some(saving) = finding.saving.take_if(|saving| *saving >= MIN_SAVING)
+            {
+                sums[loss] = (sums[loss].0 + 1, sums[loss].1 + saving);
+            }
+        }
+        for (finding, (count, sum)) in self.retained.iter_mut().zip(sums).filter(|(_, (count, _))| *count > 0)
+        {
+            finding.saving = finding.saving.map(|saving| saving + sum);
+            let (waits, sum) = (crate::text::counted(count, "wait"), millis(sum));
+            finding.evidence = format!(
+                "{}; the smaller window afterwards cost {waits}, of which {sum} would be saved",
+                finding.evidence
+            );
+        }
+    }
+
     /// Returns the retained findings in chronological order, and the counts; `waited` is the time in which a side waited.
     pub(crate) fn into_sorted(mut self, waited: Duration) -> (Vec<Finding>, Vec<Count>) {
         for tally in &mut self.tallies {
@@ -377,6 +411,7 @@ impl Findings {
             tally.grade(&mut self.retained, waited);
         }
         self.retained.sort_by_key(|finding| (finding.at, finding.cause));
+        self.attribute_reduced_windows();
         let counts = self.tallies.into_iter().map(|tally| tally.count);
         (self.retained, counts.filter(|count| count.times > 0).collect())
     }
@@ -414,6 +449,37 @@ mod tests {
             (retained.len(), retained[0].lost, retained[63].lost),
             (64, Duration::from_millis(200), Duration::from_millis(137))
         );
+    }
+
+    #[test]
+    fn smaller_windows_after_a_loss_count_as_its_cost() {
+        let stall = |cause, at, saving, side, confidence| Finding {
+            at: Time::from_nanos(at),
+            saving: Some(Duration::from_millis(saving)),
+            side,
+            confidence,
+            ..Finding { cause, ..finding(saving) }
+        };
+        let mut findings = Findings::default();
+        let window = |at, saving, side| stall(Cause::CongestionWindow, at, saving, side, Confidence::Medium);
+        let loss = |at, confidence| stall(Cause::FastRetransmit, at, 10, Side::Server, confidence);
+        // The first wait has no loss before it, the third is of the other side, and the last follows a full queue.
+        for stall in [
+            window(1, 40, Side::Server),
+            loss(2, Confidence::High),
+            window(3, 200, Side::Server),
+            window(4, 300, Side::Client),
+            loss(5, Confidence::Medium),
+            window(6, 500, Side::Server),
+        ] {
+            findings.add(stall.cause, stall.lost, 64, || stall);
+        }
+        let (retained, _) = findings.into_sorted(SECOND);
+        let savings: Vec<_> = retained.iter().map(|retained| retained.saving).collect();
+        let millis = |saving| Some(Duration::from_millis(saving));
+        assert_eq!(savings, [millis(40), millis(210), None, millis(300), millis(10), millis(500)]);
+        assert_eq!(retained[1].severity, Severity::Low, "what is inferred does not raise it");
+        assert!(retained[1].evidence.ends_with("cost 1 wait, of which 200 ms would be saved"));
     }
 
     #[test]

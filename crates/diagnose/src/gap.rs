@@ -230,6 +230,8 @@ pub(crate) struct Repair {
     pub(crate) latest_probe: Duration,
     /// Time that data waited in a full queue before the slowest link, which its sender kept busy.
     pub(crate) overflow: Option<Duration>,
+    /// When the message behind it ended, if its sender has paused since then and sent more.
+    pub(crate) message_end: Option<Time>,
 }
 
 /// Facts about the path for a gap.

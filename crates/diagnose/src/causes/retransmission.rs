@@ -120,7 +120,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     });
     let is_signal = cause == Cause::FastRetransmit && repair.overflow.is_some();
     let confidence = if is_signal { Confidence::Medium } else { Confidence::High };
-    Some(Ruling { lost_since, confidence, saving: Some(opening::saved_without_repair(gap)), ..ruling })
+    // A message that was complete but for it would have ended then, whatever its sender did meanwhile.
+    let of_message = repair.message_end.map(|end| gap.wait.to.at.since(end)).unwrap_or_default();
+    let saving = Some(opening::saved_without_repair(gap).max(of_message));
+    Some(Ruling { lost_since, confidence, saving, ..ruling })
 }
 
 /// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by data that leaves without an
@@ -233,6 +236,7 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
         was_seen,
         earlier: _,
         overflow: _,
+        message_end: _,
     } = *repair;
     let timer_ran = silence + TICK >= timeout;
     let was_told = duplicates >= DUPLICATES || is_sacked;
@@ -527,6 +531,23 @@ mod tests {
         );
         let last = found.last().unwrap();
         assert!(last.contains("data that was missing since packet 6 (packet 11)"), "{found:?}");
+    }
+
+    #[test]
+    fn message_behind_a_hole_waits_from_its_own_end_on() {
+        // A message of two segments of which the first is lost; the next message follows two seconds later.
+        let lines = opened(
+            15.0,
+            "30 C send=1460 lost\n30.1 C send=500\n45.1 S ack=0\n2000 C send=1460\n2000.1 C send=600\n2015 S ack=0\n\
+             2015.1 S ack=0\n2500 C seq=0 send=1460\n2515.1 S ack=4020\n2516 S send=100",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let repair = report.findings.iter().find(|finding| finding.packets.contains(&11)).unwrap();
+        let saving = repair.saving.unwrap().as_millis_f64();
+        assert!((2_469.0..2_470.0).contains(&saving), "{saving}");
+        let total: f64 =
+            report.findings.iter().filter_map(|finding| Some(finding.saving?.as_millis_f64())).sum();
+        assert!(total < 2_520.0, "{total}");
     }
 
     /// Ten segments of which the third is lost, and the reaction to the acknowledgements.

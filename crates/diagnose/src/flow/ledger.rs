@@ -167,10 +167,13 @@ impl Flow {
         let claimed =
             if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };
         let saving = ruling.saving.map(|saving| saving.saturating_sub(claimed));
+        let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let ruling = Ruling { saving, ..ruling };
         self.record_stop(gap, Some(cause));
         if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
-            self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()));
+            // Of a message that ended before, a part of the saving is not of this one's time.
+            let most = if is_repair { gap.duration() } else { Duration::MAX };
+            self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()).min(most));
         }
         let is_of_windows =
             matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
@@ -287,6 +290,7 @@ impl Flow {
         // No user reads a page within a handshake: a program checks a certificate, or waits for a card or a proxy.
         let is_stall = cause == Cause::ClientThink && gap.is_within_handshake;
         let most = if is_stall { Severity::High } else { Severity::most(cause) };
+        let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let finding = || Finding {
             cause,
             severity: most.unless(is_guess && !is_stall),
@@ -294,7 +298,7 @@ impl Flow {
             side: gap.wait.side,
             at: since,
             lost,
-            saving: ruling.saving,
+            saving: ruling.saving.map(|saving| if is_repair { saving.min(lost) } else { saving }),
             packets: evidence_packets(gap, ruling),
             evidence: tight(evidence(gap)),
         };
@@ -304,7 +308,7 @@ impl Flow {
             }
             return;
         }
-        if matches!(gap.end, GapEnd::Repair(_)) {
+        if is_repair {
             self.claimed = gap.wait.to.at;
         }
         self.findings.add(cause, lost, self.limits.findings.into(), finding);

@@ -2,7 +2,7 @@
 
 use dissect::sender::Hole;
 use dissect::{Mark, Segment, Side};
-use wire::Duration;
+use wire::{Duration, Time};
 
 use crate::gap::Repair;
 
@@ -41,7 +41,24 @@ impl Flow {
             timeout: self.path.retransmission_timeout(),
             latest_probe: self.path.latest_probe(),
             overflow: self.overflow(from),
+            message_end: self.message_end(from, stop),
         }
+    }
+
+    /// Returns when a message of `from` that continues at `stop` ended: it then sent nothing for longer than its timer would
+    /// take, and something new.
+    fn message_end(&self, from: Side, stop: u64) -> Option<Time> {
+        let sent = &self.ends.of(from).sender.sent;
+        let is_pause = |from: Time, to: Time| to.since(from) > self.path.usual_timeout();
+        let first = sent.partition_point(|segment| segment.end < stop);
+        if !is_pause(sent.get(first)?.at, sent.back()?.at) {
+            return None;
+        }
+        let pairs = sent.range(first..).zip(sent.range(first + 1..));
+        pairs
+            .map(|(one, next)| (one.at, next.at))
+            .find(|(one, next)| is_pause(*one, *next))
+            .map(|(one, _)| one)
     }
 
     /// Returns how long the latest data of `from` waited in a queue on the path, if that was at least half a round trip: a sender
