@@ -7,7 +7,7 @@ use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 use dissect::quic::{QuicOpening, begins};
-use dissect::{Mark, Side};
+use dissect::{Both, Mark, Side};
 use wire::packet::{Packet, UdpDatagram};
 use wire::{Bytes, Time};
 
@@ -41,31 +41,35 @@ struct QuicFlow {
     bytes: Bytes,
     since: Time,
     oddities: Oddities,
+    /// The interface on which each side's datagrams were captured first: on others the same ones appear again.
+    interfaces: Both<Option<u32>>,
 }
 
 impl QuicConnections {
     /// Handles a datagram; returns whether it belongs to a connection.
     pub(crate) fn datagram(
         &mut self,
-        mark: Mark,
+        (mark, interface): (Mark, u32),
         packet: &Packet<'_>,
         udp: UdpDatagram<'_>,
         options: Options,
     ) -> bool {
         let Some((source, destination)) = packet.sockets() else { return false };
         let length = udp.payload_length.get();
-        if let Some(flow) = self.all.get_mut(&(destination, source)) {
-            flow.datagram(Side::Server, mark, udp.payload, length);
-            return true;
-        }
-        if let Some(flow) = self.all.get_mut(&(source, destination)) {
-            flow.datagram(Side::Client, mark, udp.payload, length);
-            return true;
+        for (side, sockets) in [(Side::Server, (destination, source)), (Side::Client, (source, destination))]
+        {
+            if let Some(flow) = self.all.get_mut(&sockets) {
+                if flow.is_watched_on(side, interface) {
+                    flow.datagram(side, mark, udp.payload, length);
+                }
+                return true;
+            }
         }
         let is_new = usize::try_from(length).is_ok_and(|length| begins(udp.payload, length));
         if is_new {
             self.evict_idle();
             let mut flow = QuicFlow::new(mark, options.since);
+            flow.is_watched_on(Side::Client, interface);
             flow.datagram(Side::Client, mark, udp.payload, length);
             self.all.insert((source, destination), flow);
         }
@@ -105,7 +109,15 @@ impl QuicFlow {
             bytes: Bytes::ZERO,
             since,
             oddities: Oddities::default(),
+            interfaces: Both::default(),
         }
+    }
+
+    /// Returns whether datagrams of a side on an interface are read.
+    fn is_watched_on(&mut self, side: Side, interface: u32) -> bool {
+        let is_watched = *self.interfaces.of_mut(side).get_or_insert(interface) == interface;
+        self.oddities.captured_twice += u64::from(!is_watched);
+        is_watched
     }
 
     fn datagram(&mut self, side: Side, mark: Mark, payload: &[u8], length: u64) {
@@ -188,6 +200,11 @@ mod tests {
 
     /// Side, time in milliseconds, first byte and length of each datagram.
     fn diagnosed(datagrams: &[(char, u64, u8, usize)]) -> Vec<FlowReport> {
+        diagnosed_on(datagrams, &[0])
+    }
+
+    /// The same, captured on each of these interfaces.
+    fn diagnosed_on(datagrams: &[(char, u64, u8, usize)], interfaces: &[u32]) -> Vec<FlowReport> {
         let (client, server) = (([192, 0, 2, 1], 50_000).into(), ([192, 0, 2, 2], 443).into());
         let mut diagnosis = Diagnosis::new(Options::default());
         for (frame, (side, ms, first, length)) in (1..).zip(datagrams.iter().copied()) {
@@ -199,7 +216,9 @@ mod tests {
             let mut bytes = Vec::new();
             UdpBuilder { source, destination }.write(&payload, &mut bytes).unwrap();
             let now = Time::ZERO + Duration::from_millis(ms);
-            diagnosis.handle(now, PacketPosition { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
+            for interface in interfaces.iter().copied() {
+                diagnosis.handle(now, PacketPosition { frame, interface }, &Packet::read(&bytes).unwrap());
+            }
         }
         diagnosis.end();
         let reports: Vec<FlowReport> = std::iter::from_fn(|| diagnosis.poll()).collect();
@@ -260,5 +279,9 @@ mod tests {
             "{:?}",
             causes(&datagrams)
         );
+        // Captured on two interfaces, each datagram counts once.
+        let report = &diagnosed_on(&datagrams, &[0, 1])[0];
+        assert!(report.findings.iter().any(|finding| finding.cause == Cause::QuicAmplificationLimit));
+        assert_eq!((report.packets, report.oddities.captured_twice), (7, 7));
     }
 }

@@ -116,14 +116,14 @@ impl Diagnosis {
 
     /// Handles a packet captured at `now`.
     pub fn handle(&mut self, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
-        let PacketPosition { frame, interface: _ } = seen;
+        let PacketPosition { frame, interface } = seen;
         self.totals.packets += 1;
         self.tick.passed(now);
         let mark = Mark { at: now, frame };
         let tcp = match packet.transport {
             Transport::Tcp(tcp) => tcp,
             Transport::Udp(udp) => {
-                let is_followed = self.quic.datagram(mark, packet, udp, self.options)
+                let is_followed = self.quic.datagram((mark, interface), packet, udp, self.options)
                     || self.dialogues.datagram(mark, packet, udp, self.options);
                 self.totals.datagrams += u64::from(is_followed);
                 return;

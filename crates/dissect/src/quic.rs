@@ -43,7 +43,8 @@ pub struct QuicOpening {
     received: Vec<(Mark, u64)>,
     /// Bytes of the server before its last datagram and with it.
     sent: [u64; 2],
-    is_validated: bool,
+    /// The client's datagram that validates its address.
+    validated: Option<Mark>,
     /// The server's last datagram before it had validated the client's address.
     last_sent: Option<Mark>,
 }
@@ -93,7 +94,7 @@ impl QuicOpening {
             key_id: Vec::new(),
             received: Vec::new(),
             sent: [0; 2],
-            is_validated: false,
+            validated: None,
             last_sent: None,
         }
     }
@@ -119,7 +120,10 @@ impl QuicOpening {
 
     /// Returns whether nothing more is to be read: the handshake is over.
     pub const fn is_over(&self) -> bool {
-        self.ended.is_some() && self.answered.is_some() && self.is_validated && self.last_sent.is_none()
+        self.ended.is_some()
+            && self.answered.is_some()
+            && self.validated.is_some()
+            && self.last_sent.is_none()
     }
 
     /// Returns the round trips that the handshake took, as agreed.
@@ -143,7 +147,9 @@ impl QuicOpening {
                     self.key_id = packet.destination.to_vec();
                 }
                 // A token of an earlier connection or of a Retry validates the address.
-                self.is_validated |= !packet.token.is_empty();
+                if !packet.token.is_empty() {
+                    self.validated.get_or_insert(mark);
+                }
                 if self.server_name.is_none() && self.answered.is_none() {
                     let hello = self.initials_reader.read(packet, &self.key_id);
                     self.server_name = hello.and_then(|hello| hello.server_name);
@@ -153,10 +159,12 @@ impl QuicOpening {
                 self.is_early = true;
                 self.ended.get_or_insert(mark);
             }
-            PacketType::Handshake => self.is_validated = true,
+            PacketType::Handshake => {
+                self.validated.get_or_insert(mark);
+            }
             PacketType::OneRtt => {
                 self.ended.get_or_insert(mark);
-                self.is_validated = true;
+                self.validated.get_or_insert(mark);
             }
             PacketType::Retry | PacketType::VersionNegotiation => {}
         }
@@ -192,8 +200,22 @@ impl QuicOpening {
             self.limited.push(wait);
         }
         // The datagram that validates the address may be what the server waited for, and counts once.
-        self.last_sent = (!self.is_validated).then_some(mark);
+        self.last_sent = (!self.has_validated(mark)).then_some(mark);
         self.sent = [self.sent[1], self.sent[1] + length];
+    }
+
+    /// Returns the time from a client's datagram to the server's first response, as captured: what the client sent later than that
+    /// before a datagram of the server was still in flight.
+    fn distance(&self) -> Option<Duration> {
+        let answered = self.answered?;
+        let requested = self.received.iter().take_while(|(sent, _)| sent.frame < answered.frame).last()?.0;
+        Some(answered.at.since(requested.at))
+    }
+
+    /// Returns whether the server had validated the client's address when it sent a datagram.
+    fn has_validated(&self, sent: Mark) -> bool {
+        let distance = self.distance().unwrap_or_default();
+        self.validated.is_some_and(|validated| validated.at + distance <= sent.at)
     }
 
     /// Returns the wait of a server that continues with a datagram, if the limit held it since its last one.
@@ -204,10 +226,7 @@ impl QuicOpening {
         length: u64,
         resumed: Mark,
     ) -> Option<LimitedServer> {
-        // What the client sent less than a round trip before was still in flight.
-        let answered = self.answered?;
-        let requested = self.received.iter().take_while(|(sent, _)| sent.frame < answered.frame).last()?.0;
-        let distance = answered.at.since(requested.at);
+        let distance = self.distance()?;
         let count = self.received.partition_point(|(sent, _)| sent.at + distance <= since.at);
         let received = count.checked_sub(1).and_then(|last| self.received.get(last))?.1;
         let released = self.received.get(count)?.0;
@@ -215,13 +234,8 @@ impl QuicOpening {
         // It may begin a datagram below the limit and not another one. After the client's Handshake packet no limit holds:
         // only the rest of a handshake shows that it had more to send.
         let is_reached = before < limit && sent + length > limit;
-        (is_reached && (!self.is_validated || continues_handshake(payload))).then_some(LimitedServer {
-            since,
-            released,
-            resumed,
-            received,
-            sent,
-        })
+        (is_reached && (!self.has_validated(resumed) || continues_handshake(payload)))
+            .then_some(LimitedServer { since, released, resumed, received, sent })
     }
 }
 
