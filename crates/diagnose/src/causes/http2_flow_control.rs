@@ -9,6 +9,7 @@ use dissect::Mark;
 use http2::window::WindowLimit;
 use wire::Duration;
 
+use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd};
 use crate::ruling::Ruling;
@@ -27,30 +28,27 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    let (updated, size, reaction) = update(gap)?;
+    let (updated, reaction) = update(gap)?;
     if !matches!(gap.end, GapEnd::Data) || !gap.continues() || gap.is_flowing() {
         return None;
     }
     // The update shows where it is captured; the sender has it after the rest of the path.
     let known = updated.at + gap.path.to_sender.unwrap_or_default();
     let is_reaction = known + reaction >= gap.wait.to.at && updated.at < gap.wait.to.at;
-    // A wider window would still take the time that the link needs for as many bytes; near the receiver they have crossed it.
-    let has_crossed = gap.path.to_receiver.is_some_and(|to| to * 4 <= gap.path.round_trip);
-    let segments = if has_crossed { 0 } else { size / gap.mss.max(1) };
-    let link = gap.path.segment.unwrap_or_default() * segments;
-    let saving = Some(gap.duration().saturating_sub(link));
+    // A wider window would still take the time that it needs to open, and the link for as many bytes.
+    let saving = Some(opening::saved_with_room(gap).min(gap.duration()));
     let cause = Cause::Http2FlowControl;
     is_reaction.then(|| Ruling { saving, ..Ruling::all(gap, cause, evidence) })
 }
 
-/// Returns the update for which the sender waited, the bytes that it had been allowed, and the time that it may take to go on.
-fn update(gap: &Gap) -> Option<(Mark, u64, Duration)> {
+/// Returns the update for which the sender waited, and the time that it may take to go on.
+fn update(gap: &Gap) -> Option<(Mark, Duration)> {
     /// A window that is known to be used up leaves no doubt; without that, a program that writes now and then is slower.
     const SLOW: Duration = Duration::from_millis(10);
     const PROMPT: Duration = Duration::from_millis(1);
     if let Some(blocked) = gap.messages.blocked {
         let reaction = SLOW.max(gap.path.noise).max(gap.path.round_trip / 4);
-        return Some((blocked.updated?, blocked.size, reaction));
+        return Some((blocked.updated?, reaction));
     }
     // A congestion window lets a sender go on with the first acknowledgement of its flight, not with the last.
     let has_room = gap.in_flight == 0 && (gap.acks > 1 || 3 * gap.surely_freed > gap.flight.bytes);
@@ -60,7 +58,7 @@ fn update(gap: &Gap) -> Option<(Mark, u64, Duration)> {
     // Away from the sender its segment has also crossed the link.
     let reaction =
         PROMPT.max(gap.path.noise.min(gap.path.round_trip / 4)) + gap.path.segment.unwrap_or_default();
-    Some((updated, gap.flight.bytes, reaction))
+    Some((updated, reaction))
 }
 
 fn evidence(gap: &Gap) -> String {

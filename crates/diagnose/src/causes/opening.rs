@@ -73,11 +73,12 @@ pub(crate) fn unused_beside_header_section(gap: &Gap) -> u64 {
 /// Linux's initial window (RFC 6928), in segments.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Returns the time so far that a wider buffer or window would have saved the sender, without what is already counted.
+/// Returns the time so far that a wider buffer or window would have saved the sender, without what is already counted. It spares no
+/// loss: of a sender that has lost something, no more than the gap.
 pub(crate) fn saved_with_room(gap: &Gap) -> Duration {
-    CountedSavings::at(gap, Cause::SendBufferLimited, with_room(gap))
-        .more
-        .saturating_sub(gap.burst.progress.reported)
+    let counted = CountedSavings::at(gap, Cause::SendBufferLimited, with_room(gap));
+    let most = if gap.has_lost { gap.duration() } else { Duration::MAX };
+    counted.more.saturating_sub(gap.burst.progress.reported).min(most)
 }
 
 /// Returns the time, until a sender whose window losses had reduced sent more, that would have been saved without the losses.

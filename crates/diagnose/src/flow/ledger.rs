@@ -167,17 +167,12 @@ impl Flow {
         let claimed =
             if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };
         let saving = ruling.saving.map(|saving| saving.saturating_sub(claimed));
-        let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let ruling = Ruling { saving, ..ruling };
         self.record_stop(gap, Some(cause));
         if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
-            // Of a message that ended before, a part of the saving is not of this one's time.
-            let most = if is_repair { gap.duration() } else { Duration::MAX };
-            self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()).min(most));
+            self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()));
         }
-        let is_of_windows =
-            matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
-        self.attribute_savings(gap, is_of_windows.then_some(cause));
+        self.attribute_savings(gap, Some(cause));
         if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
             self.ends.of_mut(gap.wait.side).burst.began_narrow = true;
         }
@@ -436,7 +431,7 @@ pub(super) const PROMPT: Duration = Duration::from_millis(20);
 /// Reasons to doubt that a client waited for its server.
 pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possibly no side waited for it";
 /// A reason not to count what a program needs once.
-pub(super) const WARM_UP: &str = "; later responses to such requests came at once: the program warmed up";
+pub(crate) const WARM_UP: &str = "; later responses to such requests came at once: the program warmed up";
 /// A reason not to count the set-up of a connection twice.
 const SPARED: &str = "; a part of the set-up of a connection that was not needed";
 pub(super) const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";

@@ -41,12 +41,26 @@ impl Flow {
     pub(super) fn count_as_explained(&mut self, gap: &Gap, time: Duration) {
         let progress = &mut self.ends.of_mut(gap.wait.side).burst.progress;
         if gap.wait.from.at >= progress.began {
-            progress.reported += time;
+            // What a repair saves of a message that had ended before is no time of this one.
+            let is_repair = matches!(gap.end, GapEnd::Repair(_));
+            progress.reported += if is_repair { time.min(gap.duration()) } else { time };
         }
     }
 
-    /// Attributes the message's savings by a wider window to `cause` from here on, or to none.
+    /// Attributes the message's savings by a wider window to `cause` from here on, or to none if that is no window or buffer. Of a sender that has lost something,
+    /// only the congestion window shows how much that was.
     pub(super) fn attribute_savings(&mut self, gap: &Gap, cause: Option<Cause>) {
+        let limits = [
+            Cause::SendBufferLimited,
+            Cause::ReceiveWindowLimited,
+            Cause::Http2FlowControl,
+            Cause::CongestionWindow,
+        ];
+        let cause = cause.filter(|cause| limits.contains(cause));
+        if gap.has_lost && cause.is_some_and(|cause| cause != Cause::CongestionWindow) {
+            self.ends.of_mut(gap.wait.side).counted = None;
+            return;
+        }
         let counted = &mut self.ends.of_mut(gap.wait.side).counted;
         let now = match (cause, counted.as_deref()) {
             (Some(Cause::CongestionWindow), _) => {
