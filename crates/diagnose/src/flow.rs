@@ -69,6 +69,7 @@ use crate::retention::RetentionLimits;
 use crate::tick;
 use trace::account::{Account, Share};
 
+pub(crate) use ledger::WARM_UP;
 use state::{EndState, Handshake, ReferenceValues};
 
 /// A connection, as far as it was captured.
@@ -612,13 +613,7 @@ impl Flow {
         self.settle_tail();
         self.handle_client_step(None);
         self.weigh_waits(hosts);
-        // The data in flight is uncertain where packets are missing.
-        if self.oddities.not_captured > 0 {
-            self.findings.doubt_all(Cause::SendBufferLimited, NOT_CAPTURED);
-        }
-        if self.multipath.as_ref().is_some_and(|multipath| multipath.is_split) {
-            SHARED.into_iter().for_each(|cause| self.findings.doubt_all(cause, SUBFLOW));
-        }
+        self.doubt_by_capture();
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_progress(side));
         self.find_needless_opening();
         self.settle_opening(hosts);
@@ -681,24 +676,8 @@ impl Flow {
     }
 }
 
-/// Causes that a subflow of Multipath TCP alone does not prove: the next data, the response or the acknowledgement may
-/// have taken another subflow, and all subflows share one window (RFC 8684, section 3.3.1).
-const SHARED: [Cause; 8] = [
-    Cause::ServerThink,
-    Cause::HeadOfLine,
-    Cause::Nagle,
-    Cause::NagleDelayedAck,
-    Cause::CongestionWindow,
-    Cause::SlowStartRestart,
-    Cause::SendBufferLimited,
-    Cause::ReceiveWindowLimited,
-];
-const SUBFLOW: &str =
-    "; Multipath TCP: other subflows share the conversation, and what they carried does not show here";
 /// Ports below belong to services.
 const SERVICES: u16 = 1_024;
 /// Reason to doubt which side is the server.
 const GUESSED: &str =
     "; the connection's opening was not captured, and only its ports show which side is the server";
-/// Reason to doubt what was in flight.
-const NOT_CAPTURED: &str = "; packets of the connection were not captured";

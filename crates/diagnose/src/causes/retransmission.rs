@@ -102,7 +102,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     if gap.is_bare_fin() {
         return Some(Ruling::plain(gap, Share::Closing));
     }
-    let Some(cause) = cause(gap, repair) else { return Some(Ruling::plain(gap, Share::Unknown)) };
+    // Where its receiver was not captured, one byte may as well probe a closed window (RFC 9293, section 3.8.6.1).
+    let may_be_probe = gap.length == 1 && !gap.is_peer_seen;
+    let Some(cause) = cause(gap, repair).filter(|_| !may_be_probe) else {
+        return Some(Ruling::plain(gap, Share::Unknown));
+    };
     let evidence = match cause {
         Cause::TailLossProbe => of_tail,
         Cause::FastRetransmit => of_fast,
@@ -422,6 +426,7 @@ mod tests {
     use crate::finding::Confidence;
     use crate::report::VantagePoint;
     use crate::script::{Script, at_client, opened};
+    use crate::side::Side;
 
     #[test]
     fn retransmission_whose_original_had_arrived_lost_nothing() {
@@ -548,6 +553,21 @@ mod tests {
         let total: f64 =
             report.findings.iter().filter_map(|finding| Some(finding.saving?.as_millis_f64())).sum();
         assert!(total < 2_520.0, "{total}");
+    }
+
+    #[test]
+    fn repeated_byte_without_its_receiver_may_be_a_window_probe() {
+        let found = |length: u32| {
+            let lines = format!(
+                "30 C send=100\n45 S send=1460\n46 S send={length} lost\n446 S seq=1460 send={length} lost\n\
+                 1246 S seq=1460 send={length}\n1262 C"
+            );
+            let lines = opened(15.0, &lines);
+            let report =
+                Script { one_way_ms: 15.0, lines: &lines }.diagnose_only(VantagePoint::Server, Side::Server);
+            report.findings.iter().any(|finding| finding.cause == Cause::RetransmissionTimeout)
+        };
+        assert_eq!((found(1), found(2)), (false, true));
     }
 
     /// Ten segments of which the third is lost, and the reaction to the acknowledgements.

@@ -18,6 +18,23 @@ use trace::account::Share;
 
 use super::Flow;
 
+/// Causes that a subflow of Multipath TCP alone does not prove: the next data, the response or the acknowledgement may
+/// have taken another subflow, and all subflows share one window (RFC 8684, section 3.3.1).
+const SHARED: [Cause; 8] = [
+    Cause::ServerThink,
+    Cause::HeadOfLine,
+    Cause::Nagle,
+    Cause::NagleDelayedAck,
+    Cause::CongestionWindow,
+    Cause::SlowStartRestart,
+    Cause::SendBufferLimited,
+    Cause::ReceiveWindowLimited,
+];
+const SUBFLOW: &str =
+    "; Multipath TCP: other subflows share the conversation, and what they carried does not show here";
+/// Reason to doubt what was in flight.
+const NOT_CAPTURED: &str = "; packets of the connection were not captured";
+
 impl Flow {
     /// Returns whether acknowledgements of a public address come sooner than a path to it takes: a program near the
     /// client (a VPN's, a virtual machine's) may send them, and the path beyond it does not show.
@@ -29,6 +46,18 @@ impl Flow {
         // What routers have forwarded was sent by no neighbour. Nor was data that came as soon: the server itself is near.
         let is_forwarded = self.path.hops(Side::Server).is_some_and(|hops| hops > 1);
         is_far && !is_forwarded && !self.has_prompt_data && self.path.to(Side::Server).is_some_and(is_soon)
+    }
+
+    /// Doubts what a capture without all packets, or without all subflows, does not show.
+    pub(super) fn doubt_by_capture(&mut self) {
+        // The data in flight is uncertain where packets are missing, and so is what messages lack.
+        if self.oddities.not_captured > 0 {
+            let causes = [Cause::SendBufferLimited, Cause::ResetLostData, Cause::ResetMidTransfer];
+            causes.into_iter().for_each(|cause| self.findings.doubt_all(cause, NOT_CAPTURED));
+        }
+        if self.multipath.as_ref().is_some_and(|multipath| multipath.is_split) {
+            SHARED.into_iter().for_each(|cause| self.findings.doubt_all(cause, SUBFLOW));
+        }
     }
 
     /// Adds the notes on the whole connection at its end.

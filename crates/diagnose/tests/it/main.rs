@@ -5,6 +5,7 @@ extern crate roundtrip_diagnose as diagnose;
 use diagnose::{Cause, Diagnosis, Options, PacketPosition, Share, cause, report};
 
 mod captures;
+mod clocks;
 mod dhttp;
 mod families;
 mod hostile;
