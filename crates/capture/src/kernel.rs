@@ -10,8 +10,9 @@ use std::net::SocketAddr;
 
 use diagnose::host::{HostFacts, SenderTimes};
 use diagnose::{FlowReport, Side};
-use linux::sockets::{Sockets, TcpInfo, TcpSocket};
+use linux::sockets::{Sockets, State, TcpInfo, TcpSocket};
 use report::kernel::{KernelStats, SenderCounters, SocketPair};
+use wire::{Duration, Time};
 
 use nix::sys::prctl::set_child_subreaper;
 
@@ -26,8 +27,8 @@ pub struct SocketMonitor {
     /// Whether this program's children are distinguished from other processes.
     has_command: bool,
     known: BTreeMap<SocketPair, KnownSocket>,
-    /// Opened connections that need further queries.
-    new: Vec<(SocketPair, Side)>,
+    /// Opened connections that need further queries, and when their opening was captured.
+    new: Vec<(SocketPair, Side, Time)>,
     /// Processes that serve the command's connections, or connections that these depend on.
     servers: BTreeSet<u32>,
 }
@@ -43,6 +44,8 @@ struct KnownSocket {
     foreign_sightings: u32,
     /// The process of another program that holds it.
     owner: Option<u32>,
+    /// Time from its opening to the last query at which no program had accepted it.
+    unaccepted: Duration,
 }
 
 /// Number of such observations after which a connection belongs to another program: a single one may precede the
@@ -69,18 +72,24 @@ impl SocketMonitor {
     }
 
     /// Records an opened connection: its server responded to `client`.
-    pub fn opened(&mut self, client: SocketAddr, server: SocketAddr) {
+    pub fn opened(&mut self, client: SocketAddr, server: SocketAddr, now: Time) {
         if self.new.len() + 2 <= MAX_NEW && self.known.len() < MAX_KNOWN {
-            self.new.extend([((client, server), Side::Client), ((server, client), Side::Server)]);
+            self.new.extend([((client, server), Side::Client, now), ((server, client), Side::Server, now)]);
         }
     }
 
     /// Queries the opened connections, and reads notifications of closed ones.
-    pub fn poll(&mut self) -> Result<(), Error> {
-        for (ends, side) in std::mem::take(&mut self.new) {
+    pub fn poll(&mut self, now: Time) -> Result<(), Error> {
+        for (ends, side, opened) in std::mem::take(&mut self.new) {
             let Some(socket) = self.sockets.find(ends.0, ends.1)? else { continue };
-            if self.record_socket(&socket, side) {
-                self.new.push((ends, side));
+            // Nor does a program hold what it has closed.
+            let is_open = socket.state == State::Open && !socket.is_closing;
+            let is_accepted = socket.inode > 0 || side == Side::Client || !is_open;
+            if self.record_socket(&socket, side) || !is_accepted {
+                self.new.push((ends, side, opened));
+            }
+            if let Some(known) = self.known.get_mut(&ends).filter(|_| !is_accepted) {
+                known.unaccepted = now.since(opened);
             }
         }
         let mut closed = Vec::new();
@@ -94,8 +103,8 @@ impl SocketMonitor {
     }
 
     /// Reads the final counters of connections that are still open at the end of the capture.
-    pub fn read_final_counters(&mut self) -> Result<(), Error> {
-        self.poll()?;
+    pub fn read_final_counters(&mut self, now: Time) -> Result<(), Error> {
+        self.poll(now)?;
         for ((local, peer), known) in &mut self.known {
             if let Some(socket) = self.sockets.find(*local, *peer)? {
                 known.info = socket.info;
@@ -107,7 +116,8 @@ impl SocketMonitor {
     /// Records a socket; returns whether it should be queried again.
     fn record_socket(&mut self, socket: &TcpSocket, side: Side) -> bool {
         let TcpSocket { local, peer, inode, info, .. } = *socket;
-        let holder = self.has_command.then(|| inodes_below(std::process::id()).remove(&inode)).flatten();
+        let is_held = self.has_command && inode > 0;
+        let holder = is_held.then(|| inodes_below(std::process::id()).remove(&inode)).flatten();
         let is_own = holder.is_some();
         let is_foreign = self.has_command && !is_own && inode > 0;
         let owner = if is_foreign { self.owner_of((local, peer), side, inode) } else { None };
@@ -119,6 +129,7 @@ impl SocketMonitor {
             inode,
             program: holder.map(name_of).or(known.program.take()),
             foreign_sightings: known.foreign_sightings + u32::from(inode > 0 && !is_own),
+            unaccepted: known.unaccepted,
         };
         self.has_command && !known.is_own && known.foreign_sightings < CERTAIN
     }
@@ -181,6 +192,7 @@ impl SocketMonitor {
             if servers.insert(flow.server) {
                 flow.hear_first_use();
             }
+            flow.hear_accept(known[1].1.map(|known| known.unaccepted).unwrap_or_default());
             for (side, socket) in known {
                 let Some(KnownSocket { info, .. }) = socket else { continue };
                 let (busy, receive_window) = (info.busy, info.receive_window_limited);

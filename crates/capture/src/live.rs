@@ -192,7 +192,7 @@ fn watch(
         wait(&sniffer, signals)?;
         if clock.now() >= next_poll {
             let began = clock.now();
-            watch.poll()?;
+            watch.poll(began)?;
             // With many sockets, at most a tenth of the time is spent on them.
             next_poll = clock.now() + SOCKET_POLL_INTERVAL.max(clock.now().since(began) * 10);
         }
@@ -200,7 +200,7 @@ fn watch(
             number += 1;
             let SniffedPacket { at, interface, cooked: _, ip, original_length: _ } = packet;
             if let Some((client, server)) = opened(ip) {
-                watch.opened(client, server);
+                watch.opened(client, server, clock.now());
             }
             reading.handle(&Frame { number, at, interface, link: LinkType::Raw, bytes: ip });
             if let Some(retained) = retained.as_deref_mut() {
@@ -211,7 +211,7 @@ fn watch(
     let mut capture = reading.finish();
     capture.command = process.ended();
     capture.is_command_stopped = stop.is_none() && ending.was_interrupted();
-    watch.read_final_counters()?;
+    watch.read_final_counters(clock.now())?;
     take_others(&mut capture, &watch);
     watch.inform(&mut capture.flows);
     capture.kernel = watch.reported(&capture.flows);

@@ -8,6 +8,7 @@ use wire::Duration;
 
 use crate::cause::Cause;
 use crate::finding::{Confidence, Count, Finding, Severity};
+use crate::flow::WARM_UP;
 use crate::gap::Wait;
 use crate::report::FlowReport;
 pub use crate::report::host::HostFacts;
@@ -59,6 +60,25 @@ impl FlowReport {
         for finding in self.findings.iter_mut().filter(is_doubtful) {
             finding.doubt(LOADING);
             finding.severity = Severity::Low;
+        }
+    }
+
+    /// Takes into account that the server's program had not accepted the connection for `time`, as its kernel shows: a response
+    /// that was late meanwhile is not explained by anything that the program did for it.
+    pub fn hear_accept(&mut self, time: Duration) {
+        let (accepted, waited) = (self.started + time, self.account.waited());
+        let is_late = |finding: &&mut Finding| {
+            finding.cause == Cause::ServerThink && finding.at + WORTH <= accepted && time >= WORTH
+        };
+        for finding in self.findings.iter_mut().filter(is_late) {
+            finding.confidence = Confidence::High;
+            finding.severity = Severity::of(finding.cause, finding.saving.unwrap_or(finding.lost), waited)
+                .max(finding.severity);
+            finding.evidence = format!(
+                "{}; its kernel had the connection for {} of this before the program accepted it",
+                finding.evidence.trim_end_matches(WARM_UP),
+                millis(accepted.since(finding.at).min(finding.lost))
+            );
         }
     }
 
@@ -153,6 +173,26 @@ mod tests {
         };
         assert!(!is_worth_fixing(["java", "nginx"]));
         assert!(is_worth_fixing(["python3", "java"]));
+    }
+
+    #[test]
+    fn response_of_a_connection_that_was_accepted_late_is_late() {
+        let late = || {
+            let mut lines = "30 C send=100\n45.1 S\n600 S send=400\n615 C\n".to_owned();
+            for at in (620..900).step_by(40) {
+                lines += &format!("{at} C send=100\n{} S send=400\n{} C\n", at + 15, at + 30);
+            }
+            at_client(&lines)
+        };
+        let mut report = late();
+        assert!(!report.is_worth_fixing(), "it may have warmed up");
+        report.hear_accept(Duration::from_millis(10));
+        assert!(!report.is_worth_fixing(), "it was accepted at once");
+        report.hear_accept(Duration::from_millis(580));
+        assert!(report.is_worth_fixing());
+        let finding = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
+        assert!(finding.evidence.ends_with("520 ms of this before the program accepted it"), "{finding:?}");
+        assert!(!finding.evidence.contains(WARM_UP));
     }
 
     #[test]

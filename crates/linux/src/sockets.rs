@@ -43,6 +43,8 @@ pub struct TcpSocket {
     pub inode: u32,
     /// State of the connection.
     pub state: State,
+    /// Whether this side has sent a FIN: its program may no longer hold it.
+    pub is_closing: bool,
     /// Bytes not sent or not acknowledged; of a listening socket, its backlog.
     pub send_queue: u32,
     /// Bytes received and not read by the program; of a listening socket, connections not accepted.
@@ -452,6 +454,8 @@ impl TcpSocket {
             cookie: long(body, COOKIE)?,
             inode: word(body, INODE)?,
             state: State::read(*body.get(1)?),
+            // FIN_WAIT1, FIN_WAIT2, LAST_ACK and CLOSING of `linux/tcp_states.h`.
+            is_closing: matches!(*body.get(1)?, 4 | 5 | 9 | 11),
             // With another timer, that number counts probes of a closed window.
             retransmits: if *body.get(2)? == RETRANSMIT_TIMER { *body.get(3)? } else { 0 },
             send_queue: word(body, SEND_QUEUE)?,

@@ -567,6 +567,7 @@ mod tests {
             cookie: 1,
             inode: 1,
             state: State::Open,
+            is_closing: false,
             send_queue: 0,
             receive_queue: 0,
             retransmits: 0,
