@@ -7,6 +7,7 @@ use aes_gcm::aes::cipher::BlockCipherEncrypt as _;
 use aes_gcm::{Aes128Gcm, Nonce};
 use hkdf::Hkdf;
 use sha2::Sha256;
+use tls::schedule::{Hash, expand_label};
 
 use crate::VERSION_2;
 use crate::packet::Packet;
@@ -50,14 +51,13 @@ impl InitialKeys {
             #[cfg(test)]
             Sender::Server => "server in",
         };
-        let initial = Hkdf::<Sha256>::new(Some(&salt), destination);
-        let secret: [u8; 32] = expand(&initial, side)?;
-        let secret = Hkdf::<Sha256>::from_prk(&secret).ok()?;
-        let key: [u8; 16] = expand(&secret, &format!("{prefix}key"))?;
-        let header: [u8; 16] = expand(&secret, &format!("{prefix}hp"))?;
+        let (initial, _) = Hkdf::<Sha256>::extract(Some(&salt), destination);
+        let secret: [u8; 32] = expand_label(Hash::Sha256, &initial, side)?;
+        let key: [u8; 16] = expand_label(Hash::Sha256, &secret, &format!("{prefix}key"))?;
+        let header: [u8; 16] = expand_label(Hash::Sha256, &secret, &format!("{prefix}hp"))?;
         Some(Self {
             aead: Aes128Gcm::new(&key.into()),
-            iv: expand(&secret, &format!("{prefix}iv"))?,
+            iv: expand_label(Hash::Sha256, &secret, &format!("{prefix}iv"))?,
             header: Aes128::new(&header.into()),
         })
     }
@@ -80,17 +80,6 @@ impl InitialKeys {
         let payload = Payload { msg: packet.bytes.get(at + number_length..)?, aad: associated };
         self.aead.decrypt(&Nonce::from(nonce), payload).ok()
     }
-}
-
-/// HKDF-Expand-Label without a context (RFC 8446, section 7.1).
-fn expand<const LENGTH: usize>(secret: &Hkdf<Sha256>, label: &str) -> Option<[u8; LENGTH]> {
-    let mut info = vec![0, u8::try_from(LENGTH).ok()?, u8::try_from(label.len() + 6).ok()?];
-    info.extend(b"tls13 ");
-    info.extend(label.bytes());
-    info.push(0);
-    let mut output = [0; LENGTH];
-    secret.expand(&info, &mut output).ok()?;
-    Some(output)
 }
 
 #[cfg(test)]

@@ -31,3 +31,11 @@ impl<'a> Cursor<'a> {
         self.take(length.into())
     }
 }
+
+/// Returns the bytes that hexadecimal digits denote, between white space.
+#[cfg(test)]
+pub(crate) fn from_digits(digits: &str) -> Vec<u8> {
+    let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let of = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(of).collect()
+}

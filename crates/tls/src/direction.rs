@@ -100,8 +100,8 @@ impl Direction {
                 on(Event::Begins { content, length });
             }
             Part::Body(header, body) => self.body(header, body, on),
-            Part::Missing(Header { content: ContentType::Handshake, length: _ }) => self.messages.lose(),
-            Part::Missing(_) => {}
+            Part::Missing(Header { content: ContentType::Handshake, length: _ }, _) => self.messages.lose(),
+            Part::Missing(..) => {}
             Part::Ends(Header { content, length }) => {
                 self.ends(content, length, on);
                 on(Event::Ends { content, length });

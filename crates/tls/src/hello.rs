@@ -1,11 +1,14 @@
 //! Client Hello, Server Hello and Hello Retry Request (RFC 8446, section 4.1): what they offer, request and resume.
 
 use crate::bytes::Cursor;
+use crate::keylog::{RANDOM_BYTES, Random};
 use crate::suite::{Suite, Version};
 
 /// Offer of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHello {
+    /// Its random value, by which a key log names the connection.
+    pub random: Random,
     /// The server's name (SNI, RFC 6066), at most 255 bytes.
     pub server_name: Option<String>,
     /// Application protocols (ALPN, RFC 7301), in order.
@@ -34,6 +37,8 @@ pub struct ClientHello {
 /// A server's choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHello {
+    /// Its random value.
+    pub random: Random,
     /// The version.
     pub version: Version,
     /// The cipher suite.
@@ -51,7 +56,7 @@ pub struct ServerHello {
 }
 
 /// The random value of a Hello Retry Request (RFC 8446, section 4.1.3): SHA-256 of "HelloRetryRequest".
-const RETRY: [u8; 32] = [
+const RETRY: Random = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
@@ -74,14 +79,15 @@ impl ClientHello {
     /// Reads the body of the message; `None` if it is malformed.
     pub fn read(body: &[u8]) -> Option<Self> {
         let mut cursor = Cursor(body);
-        cursor.take(2 + 32)?;
+        cursor.take(2)?;
+        let random = *cursor.take(RANDOM_BYTES)?.first_chunk()?;
         let session = cursor.vector8()?.to_vec();
         // TLS_DHE_DSS_WITH_AES_* with SHA-1, SHA-256 and GCM (RFC 5246, 5288).
         const DSS: [u16; 6] = [0x0032, 0x0038, 0x0040, 0x006a, 0x00a2, 0x00a3];
         let suites = cursor.vector16()?.as_chunks::<2>().0.iter();
         let is_java = suites.map(|suite| u16::from_be_bytes(*suite)).any(|suite| DSS.contains(&suite));
         cursor.vector8()?;
-        let mut hello = Self { session, is_java, ..Self::default() };
+        let mut hello = Self { random, session, is_java, ..Self::default() };
         // Extensions are optional in TLS 1.2.
         let mut extensions = Cursor(cursor.vector16().unwrap_or_default());
         while let Some((kind, content)) = extension(&mut extensions) {
@@ -128,13 +134,14 @@ impl ServerHello {
     pub fn read(body: &[u8]) -> Option<Self> {
         let mut cursor = Cursor(body);
         let legacy = cursor.u16()?;
-        let is_retry = cursor.take(32)? == RETRY;
+        let random = *cursor.take(RANDOM_BYTES)?.first_chunk()?;
+        let is_retry = random == RETRY;
         let session = cursor.vector8()?.to_vec();
         let suite = Suite(cursor.u16()?);
         cursor.u8()?;
         let version = Version::of(legacy)?;
         let (group, accepts_psk, protocol) = (None, false, None);
-        let mut hello = Self { version, suite, is_retry, group, session, accepts_psk, protocol };
+        let mut hello = Self { random, version, suite, is_retry, group, session, accepts_psk, protocol };
         let mut extensions = Cursor(cursor.vector16().unwrap_or_default());
         while let Some((kind, content)) = extension(&mut extensions) {
             let mut cursor = Cursor(content);
@@ -149,6 +156,31 @@ impl ServerHello {
             }
         }
         Some(hello)
+    }
+}
+
+/// The server's extensions that TLS 1.3 encrypts (RFC 8446, section 4.3.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EncryptedExtensions {
+    /// The application protocol.
+    pub protocol: Option<String>,
+    /// Whether it accepts early data.
+    pub accepts_early_data: bool,
+}
+
+impl EncryptedExtensions {
+    /// Reads the body of the message; what is malformed is left out.
+    pub fn read(body: &[u8]) -> Self {
+        let mut read = Self::default();
+        let mut extensions = Cursor(Cursor(body).vector16().unwrap_or_default());
+        while let Some((kind, content)) = extension(&mut extensions) {
+            match kind {
+                ALPN => read.protocol = protocols(content).into_iter().next(),
+                EARLY_DATA => read.accepts_early_data = true,
+                _ => {}
+            }
+        }
+        read
     }
 }
 
@@ -197,12 +229,7 @@ fn numbers(list: &[u8]) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn bytes(digits: &str) -> Vec<u8> {
-        let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        let of = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-        digits.chunks(2).map(of).collect()
-    }
+    use crate::bytes::from_digits as bytes;
 
     #[test]
     fn suites_with_dss_are_those_of_java_without_encrypt_then_mac() {

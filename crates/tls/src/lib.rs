@@ -1,4 +1,4 @@
-//! TLS without keys (RFC 8446, RFC 5246): what its records show to anyone on the path.
+//! TLS as the path sees it (RFC 8446, RFC 5246): what its records show to anyone, and with a key log their content.
 //!
 //! Bytes of one direction flow in, in order; events flow out. Read in this order:
 //!
@@ -10,9 +10,12 @@
 //! | [`hello`] | Client Hello, Server Hello and Hello Retry Request |
 //! | [`suite`] | versions and cipher suites, and the bytes that encryption adds to each record |
 //! | [`alert`] | names of alerts |
+//! | [`keylog`] | secrets of connections, as clients and servers log them |
+//! | [`schedule`], `cipher` | keys from secrets; plaintext from records, part by part |
+//! | [`decrypt`] | both directions of a connection with its secrets: plaintext out |
 //! | [`session`] | one end as a state machine without cryptography: flights and records of real sizes |
 //!
-//! It knows no socket, no clock and no key: whatever is encrypted is a type, a length and nothing else.
+//! It knows no socket and no clock. Without a key log whatever is encrypted is a type, a length and nothing else.
 //!
 //! ```
 //! use roundtrip_tls::{Direction, Event, ContentType};
@@ -28,17 +31,23 @@
 //! ```
 
 pub mod alert;
+pub mod decrypt;
 pub mod direction;
 pub mod hello;
+pub mod keylog;
 pub mod message;
 pub mod record;
+pub mod schedule;
 pub mod session;
 pub mod suite;
 
 mod bytes;
+mod cipher;
 
 pub use alert::Alert;
+pub use decrypt::Decryption;
 pub use direction::{Direction, Event};
 pub use hello::{ClientHello, ServerHello};
+pub use keylog::KeyLog;
 pub use record::ContentType;
 pub use suite::{Suite, Version};

@@ -11,6 +11,10 @@ impl MessageType {
     pub const SERVER_HELLO: Self = Self(2);
     /// New Session Ticket.
     pub const NEW_SESSION_TICKET: Self = Self(4);
+    /// End Of Early Data.
+    pub const END_OF_EARLY_DATA: Self = Self(5);
+    /// Encrypted Extensions.
+    pub const ENCRYPTED_EXTENSIONS: Self = Self(8);
     /// Certificate.
     pub const CERTIFICATE: Self = Self(11);
     /// Server Key Exchange.
@@ -21,15 +25,20 @@ impl MessageType {
     pub const SERVER_HELLO_DONE: Self = Self(14);
     /// Client Key Exchange.
     pub const CLIENT_KEY_EXCHANGE: Self = Self(16);
+    /// Finished.
+    pub const FINISHED: Self = Self(20);
     /// Certificate Status.
     pub const CERTIFICATE_STATUS: Self = Self(22);
+    /// Key Update.
+    pub const KEY_UPDATE: Self = Self(24);
 
     const fn is_known(self) -> bool {
         matches!(self.0, 0..=5 | 8 | 11..=16 | 20..=22 | 24 | 25 | 254)
     }
 
-    const fn is_hello(self) -> bool {
-        matches!(self, Self::CLIENT_HELLO | Self::SERVER_HELLO)
+    /// Returns whether its body is stored: that of a hello, or of Encrypted Extensions.
+    const fn is_stored(self) -> bool {
+        matches!(self, Self::CLIENT_HELLO | Self::SERVER_HELLO | Self::ENCRYPTED_EXTENSIONS)
     }
 }
 
@@ -44,7 +53,7 @@ pub struct Message<'a> {
     pub kind: MessageType,
     /// Its length without the header.
     pub length: u32,
-    /// The body of a hello; empty for other messages.
+    /// The body of a hello, or of Encrypted Extensions; empty for other messages.
     pub body: &'a [u8],
 }
 
@@ -64,6 +73,14 @@ impl MessageReader {
     /// Returns whether the messages cannot be followed: a hole, or encrypted bytes.
     pub const fn is_lost(&self) -> bool {
         self.is_lost
+    }
+
+    /// Skips bytes that were not captured: within a message that is not stored they cost nothing.
+    pub(crate) fn miss(&mut self, missing: u32) {
+        match self.skipped {
+            Some(_) if missing < self.left => self.left -= missing,
+            Some(_) | None => self.lose(),
+        }
     }
 
     /// Stops reading.
@@ -107,12 +124,12 @@ impl MessageReader {
             return rest;
         }
         let Some((kind, length)) = header(&self.begun) else { return rest };
-        if !kind.is_known() || (kind.is_hello() && length as usize > MAX_HELLO_BYTES) {
+        if !kind.is_known() || (kind.is_stored() && length as usize > MAX_HELLO_BYTES) {
             self.lose();
-        } else if !kind.is_hello() && length > 0 {
+        } else if !kind.is_stored() && length > 0 {
             (self.skipped, self.left) = (Some((kind, length)), length);
             self.begun.clear();
-        } else if self.begun.len() == HEADER_BYTES + length as usize || !kind.is_hello() {
+        } else if self.begun.len() == HEADER_BYTES + length as usize || !kind.is_stored() {
             let begun = std::mem::take(&mut self.begun);
             on(Message { kind, length, body: begun.get(HEADER_BYTES..).unwrap_or_default() });
         }
@@ -122,7 +139,7 @@ impl MessageReader {
     /// Returns the number of bytes to be stored before the next step.
     fn wanted(&self) -> usize {
         match header(&self.begun) {
-            Some((kind, length)) if kind.is_hello() => HEADER_BYTES + length as usize,
+            Some((kind, length)) if kind.is_stored() => HEADER_BYTES + length as usize,
             Some(_) | None => HEADER_BYTES,
         }
     }

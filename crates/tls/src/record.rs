@@ -79,8 +79,8 @@ pub enum Part<'a> {
     Begins(Header),
     /// Bytes of its body.
     Body(Header, &'a [u8]),
-    /// Bytes of its body that were not captured.
-    Missing(Header),
+    /// Bytes of its body that were not captured, and their number.
+    Missing(Header, u16),
     /// The record is complete.
     Ends(Header),
 }
@@ -134,9 +134,9 @@ impl RecordReader {
     pub fn skip(&mut self, missing: u64, on: &mut impl FnMut(Part<'_>)) {
         match self.current {
             Some((header, left)) if missing <= u64::from(left) => {
-                on(Part::Missing(header));
-                let left = left - u16::try_from(missing).unwrap_or(left);
-                self.go_on(header, left, on);
+                let missing = u16::try_from(missing).unwrap_or(left);
+                on(Part::Missing(header, missing));
+                self.go_on(header, left - missing, on);
             }
             _ if missing > 0 => *self = Self { is_lost: true, ..Self::default() },
             _ => {}

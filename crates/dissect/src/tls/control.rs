@@ -72,7 +72,7 @@ impl Tls {
                 is_first = false;
             }
             Part::Ends(_) => ended += 1,
-            Part::Body(..) | Part::Missing(_) => {}
+            Part::Body(..) | Part::Missing(..) => {}
         });
         if is_control && begun > 0 && begun == ended { Content::Control } else { Content::Message }
     }
