@@ -61,6 +61,14 @@ const limited = async (run) => {
 };
 
 let captureCount = 0;
+/** Views of captures, which are read again with a key log that comes later. @type {Set<CaptureView>} */
+const views = new Set();
+/** Lines of all key logs that were given. */
+let keyLog = "";
+/** Begins a key log: comments, then a label, the random value of a Client Hello, and a secret. */
+const KEY_LOG = /^(?:\s*#[^\n]*\n)*\s*[A-Z0-9_]+ [0-9a-f]{64} (?:[0-9a-f]{64}|[0-9a-f]{96})\s/i;
+/** Bytes that a key log may have, as on the command line. */
+const MAX_KEY_LOG = 1 << 26;
 
 /** One file: its progress, then its diagnosis or the reason against it. */
 class CaptureView {
@@ -73,6 +81,9 @@ class CaptureView {
     /** @type {Record<string, any>} */
     this.filter = {};
     this.isRemoved = false;
+    /** Counts readings: a later one replaces those before. */
+    this.reading = 0;
+    views.add(this);
   }
 
   async read() {
@@ -80,18 +91,20 @@ class CaptureView {
     const cancel = element("button", { type: "button", onclick: () => this.cancel() }, "Cancel");
     const line = element("section", { class: "reading" }, element("span", {}, `Reading ${this.file.name}`), bar, cancel);
     this.article.replaceChildren(line);
-    const request = { op: "diagnose", name: this.file.name, file: this.number, ...this.filter };
+    const request = { op: "diagnose", name: this.file.name, file: this.number, keys: keyLog || null, ...this.filter };
     const began = performance.now();
+    const reading = ++this.reading;
     try {
       const reply = await limited(async () => {
-        if (this.isRemoved) throw new Refusal("reading was cancelled", "cancelled");
+        if (this.isRemoved || reading !== this.reading) throw new Refusal("reading was cancelled", "cancelled");
         return this.client.call(request, this.file, (part) => { bar.value = part; });
       });
+      if (reading !== this.reading) return;
       this.present(JSON.parse(reply));
       this.article.dataset.tookMs = (performance.now() - began).toFixed(1);
       this.article.dataset.memory = String(this.client.memory);
     } catch (error) {
-      this.refuse(error);
+      if (reading === this.reading) this.refuse(error);
     }
   }
 
@@ -111,6 +124,7 @@ class CaptureView {
   remover() {
     return element("button", { type: "button", onclick: () => {
       this.isRemoved = true;
+      views.delete(this);
       this.client.stop("removed", "cancelled");
       this.article.remove();
     } }, "Remove");
@@ -264,10 +278,25 @@ class ConnectionList {
 /** Names of recordings, which open in Compare: HARs, and traces of Chromium. */
 const RECORDING = /\.(har|json)(\.(gz|zst|bz2|xz))?$/i;
 
+/** Uses the key logs among files: captures that are shown are read again. Returns the other files. @param {File[]} files */
+const takeKeyLogs = async (files) => {
+  const texts = await Promise.all(files.map((file) => file.slice(0, 1 << 14).text().catch(() => "")));
+  const logs = files.filter((file, index) => file.size <= MAX_KEY_LOG && KEY_LOG.test(texts[index]));
+  if (logs.length === 0) return files;
+  for (const log of logs) keyLog += `${await log.text()}\n`;
+  const note = document.getElementById("keys");
+  if (note) note.textContent = `Key log: ${logs.map((log) => log.name).join(", ")}. Captures are read with it; it stays on this page.`;
+  for (const view of views) {
+    view.client.stop("read again with a key log", "cancelled");
+    view.read();
+  }
+  return files.filter((file) => !logs.includes(file));
+};
+
 /** Reads files that were dropped or chosen. @param {Iterable<File>} files */
-const readFiles = (files) => {
+const readFiles = async (files) => {
   const place = document.getElementById("captures");
-  const given = [...files];
+  const given = await takeKeyLogs([...files]);
   const recordings = given.filter((file) => RECORDING.test(file.name));
   for (const file of given.filter((file) => !recordings.includes(file))) {
     const view = new CaptureView(file);

@@ -1,12 +1,14 @@
 //! Captures: read to their end, then shown as the command line shows them.
 
 use std::io;
+use std::sync::Arc;
 
-use diagnose::FlowReport;
+use diagnose::{FlowReport, KeyLog};
 use packets::{Reader, Unreadable};
 use render::plot::svg::INTERACTIVE_STYLE;
 use render::terminal::Terminal;
 use report::filter::Filter;
+use report::reading::CaptureReader;
 use report::verdict::{self, Policy};
 use report::{Capture, csv, har, json, page, reading, text};
 use serde::Deserialize;
@@ -30,6 +32,8 @@ pub struct Reading {
     causes: Vec<String>,
     /// `--since`: a duration.
     since: Option<String>,
+    /// `--keys`: text of a key log.
+    keys: Option<String>,
 }
 
 impl Reading {
@@ -38,7 +42,7 @@ impl Reading {
     /// # Errors
     /// The sentence of the command line.
     pub fn read(&self) -> Result<Capture, String> {
-        let Self { name, file, flows, causes, since } = self;
+        let Self { name, file, flows, causes, since, keys } = self;
         let filter = Filter::new(flows, causes, since.as_deref()).map_err(|error| error.to_string())?;
         let unreadable = |error: io::Error| format!("cannot read {name}: {error}");
         let refused = |error: Unreadable| match error {
@@ -47,7 +51,13 @@ impl Reading {
         };
         let bytes = unpack::unpacked(PageFile::new(*file)).map_err(unreadable)?;
         let reader = Reader::new(bytes).map_err(refused)?;
-        reading::read(name.clone(), reader, &filter, true).map_err(refused)
+        let keys = keys.as_ref().map(|text| {
+            let mut log = KeyLog::default();
+            log.read(text.as_bytes());
+            Arc::new(log)
+        });
+        let reading = CaptureReader::new(name.clone(), &filter, true).with_keys(keys);
+        reading::read_into(reading, reader).map_err(refused)
     }
 }
 

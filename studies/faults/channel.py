@@ -24,6 +24,8 @@ def context(transport, side, long_chain=False, other_group=False):
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if side == "server" else ssl.PROTOCOL_TLS_CLIENT)
     version = ssl.TLSVersion.TLSv1_2 if transport == "tls12" else ssl.TLSVersion.TLSv1_3
     made.minimum_version = made.maximum_version = version
+    # Only the contexts that Python configures by itself take it from there.
+    made.keylog_filename = os.environ.get("SSLKEYLOGFILE") if side == "client" else None
     if HAS_ALPN:
         made.set_alpn_protocols(["h2"] if transport == "h2" else ["http/1.1"])
     if side == "server":

@@ -84,6 +84,11 @@ func windows(areSmall bool) *http.HTTP2Config {
 func newTransport() *http.Transport {
 	isTrusting := !(fault == "go-rejects" && isFaulty)
 	config := &tls.Config{InsecureSkipVerify: isTrusting, ServerName: "localhost"}
+	if path := os.Getenv("SSLKEYLOGFILE"); path != "" {
+		if keys, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			config.KeyLogWriter = keys
+		}
+	}
 	transport := &http.Transport{Protocols: protocols(), TLSClientConfig: config}
 	if isOfWindows() {
 		transport.HTTP2 = windows(fault == "go-window" && isFaulty)

@@ -1,7 +1,9 @@
-"""Runs the faults and their healthy twins: `run.py ROUNDTRIP [--only TEXT] [--transports NAMES] [--jobs N] [--sample] [--savings]`.
+"""Runs the faults and their healthy twins: `run.py ROUNDTRIP [--only TEXT] [--transports NAMES] [--jobs N] [--sample] [--savings]
+[--keys]`.
 
 Each runs in a private network under `roundtrip diagnose --run`, behind an emulated link where the table names one. Prints a
-line for each disagreement, and a table in Markdown. Exit status 0 if all agree, 1 if not, 77 if it cannot run here.
+line for each disagreement, and a table in Markdown. With `--keys` the capture is diagnosed again with the key log that the client wrote:
+what is right in the clear must then be found over TLS. Exit status 0 if all agree, 1 if not, 77 if it cannot run here.
 """
 
 import argparse
@@ -23,6 +25,8 @@ LANGUAGES = ("go", "c", "java")
 RELAYS = ("nginx", "haproxy")
 # Commands that run the built programs.
 BUILT = {}
+# Directory of key logs and captures, with --keys.
+KEYS = None
 # Those of the sample: some of each kind, the quickest of them.
 SAMPLE = {("nagle-server", "tls13"), ("think", "h2"), ("per-request-left", "tls12"), ("hello-retry", "tls13"), ("nagle-client", "h2c")}
 
@@ -88,9 +92,18 @@ def command(roundtrip, case, transport, way, written=None):
 
 def report(roundtrip, case, transport, way, written=None):
     """The exit status, and the report, or the last line of an error."""
-    done = subprocess.run(
-        command(roundtrip, case, transport, way, written), capture_output=True, text=True, cwd="/", timeout=30
-    )
+    run = {"capture_output": True, "text": True, "cwd": "/", "timeout": 30}
+    log = KEYS and KEYS / f"{case.fault}-{transport}-{way}"
+    written = written or (log and f"{log}.pcapng")
+    variables = {"SSLKEYLOGFILE": str(log), "NODE_OPTIONS": f"--tls-keylog={log}"} if log else {}
+    made = command(roundtrip, case, transport, way, written)
+    done = subprocess.run(made, env={**os.environ, **variables}, **run)
+    if log and log.exists() and "CLIENT_" in log.read_text() and done.returncode in (0, 1):
+        # As with --isolated, where servers count only by name.
+        rules = ["--allow", "server-think"] if case.network and way == "healthy" else []
+        rules += made[made.index("--fail-on") :][:2] if "--fail-on" in made else []
+        again = [roundtrip, "diagnose", "--format", "json", written, "--keys", str(log), *rules]
+        done = subprocess.run(again, **run)
     if done.returncode not in (0, 1):
         return done.returncode, done.stderr.strip()[-400:]
     return done.returncode, json.loads(done.stdout)
@@ -145,11 +158,17 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--savings", action="store_true", help="compare predicted with obtained savings")
+    parser.add_argument("--keys", action="store_true", help="diagnose with the clients' key logs")
     parser.add_argument("--write", type=Path, help="directory for the captures of disagreements")
     arguments = parser.parse_args()
     roundtrip = str(Path(arguments.roundtrip).resolve())
     with tempfile.TemporaryDirectory() as directory:
         certificates(Path(directory))
+        if arguments.keys:
+            global KEYS
+            KEYS = Path(directory) / "keys"
+            KEYS.mkdir()
+            KEYS.chmod(0o777)
         sys.exit(run(arguments, roundtrip))
 
 
@@ -187,7 +206,9 @@ def run(arguments, roundtrip):
     cells, wrong = {}, 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for (case, transport, way), status, causes in pool.map(one, chosen):
-            expected = case.except_for.get(transport, case.first).split()
+            # With keys nothing is hidden: the exceptions are those of the same protocol in the clear.
+            readable = {"tls12": "clear", "tls13": "clear", "h2": "h2c"}.get(transport, transport) if KEYS else transport
+            expected = case.except_for.get(readable, case.first).split()
             first = causes[0] if causes and status == 1 else "nothing"
             is_right = status == 0 if way == "healthy" else first in expected
             is_right &= case.network is not None or "duplicate-capture" not in causes

@@ -26,6 +26,14 @@ pub enum Error {
         /// Reason.
         error: Unreadable,
     },
+    /// A file is not a key log.
+    #[error("{}: {fault}", named(.path))]
+    KeyLog {
+        /// Path of the file; `-` is standard input.
+        path: PathBuf,
+        /// Reason.
+        fault: KeyLogFault,
+    },
     /// The command cannot be run.
     #[error("{}", not_run(.program, .error))]
     Command {
@@ -51,6 +59,20 @@ pub enum Error {
     /// Waiting for packets failed.
     #[error("cannot wait for packets: {0}")]
     Packets(Errno),
+}
+
+/// Reason why a key log is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyLogFault {
+    /// No line has a secret.
+    #[error(
+        "it is not a key log with secrets of TLS{}; give the file that SSLKEYLOGFILE names for curl, a browser or a library",
+        .0.as_ref().map_or_else(String::new, |left_out| format!(" ({left_out})"))
+    )]
+    NoSecrets(Option<String>),
+    /// More bytes than a key log may have.
+    #[error("it has more than 64 MiB; give the lines of the captured connections")]
+    Long,
 }
 
 fn named(path: &Path) -> String {

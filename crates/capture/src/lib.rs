@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | (here) | one file, read and diagnosed |
 //! | [`open`](mod@open) | files, pipes, compressed or not |
+//! | `keys` | key logs of TLS |
 //! | `parallel` | parts of a large capture on several threads |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`isolated`] | a private network for a command |
@@ -19,7 +20,7 @@
 //! Not the diagnosis itself, nor its presentation: those are `diagnose`'s and `report`'s.
 //!
 //! ```
-//! use std::path::Path;
+//! use std::path::{Path, PathBuf};
 //!
 //! use report::filter::Filter;
 //!
@@ -34,6 +35,7 @@ pub mod command;
 pub mod error;
 pub mod isolated;
 pub mod kernel;
+mod keys;
 pub mod live;
 pub mod open;
 pub mod outside;
@@ -44,7 +46,8 @@ pub mod sniffer;
 pub mod watch;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use packets::{Reader, Unreadable};
 use report::Capture;
@@ -59,8 +62,29 @@ pub use error::Error;
 /// # Errors
 /// [`Error`] if the file cannot be read at all.
 pub fn read(path: &Path, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
-    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    read_with_threads(path, filter, is_plotted, threads)
+    read_on_threads(path, CaptureReader::new(quantity::names::shown(path), filter, is_plotted), threads())
+}
+
+/// Reads several files; connections of TLS are decrypted with the key log in the file `keys`, if one is named.
+///
+/// # Errors
+/// [`Error`] if a file cannot be read at all, or no line of the key log has a secret.
+pub fn read_all(
+    paths: &[PathBuf],
+    filter: &Filter,
+    is_plotted: bool,
+    keys: Option<&Path>,
+) -> Result<Vec<Capture>, Error> {
+    let keys = keys.map(|path| keys::read(path).map(Arc::new)).transpose()?;
+    let read = |path: &PathBuf| {
+        let reading = CaptureReader::new(quantity::names::shown(path), filter, is_plotted);
+        read_on_threads(path, reading.with_keys(keys.clone()), threads())
+    };
+    paths.iter().map(read).collect()
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// As [`read`], on at most `threads` threads beside the one that reads; 0 or 1: on that one alone. The result
@@ -74,12 +98,16 @@ pub fn read_with_threads(
     is_plotted: bool,
     threads: usize,
 ) -> Result<Capture, Error> {
+    let reading = CaptureReader::new(quantity::names::shown(path), filter, is_plotted);
+    read_on_threads(path, reading, threads)
+}
+
+fn read_on_threads(path: &Path, reading: CaptureReader<'_>, threads: usize) -> Result<Capture, Error> {
     let unreadable = |error: Unreadable| match error {
         Unreadable::Io(error) => Error::Unreadable { path: path.to_owned(), error },
         error => Error::NotACapture { path: path.to_owned(), error },
     };
     let source = open::open(path).map_err(|error| Error::Unreadable { path: path.to_owned(), error })?;
     let reader = Reader::new(source).map_err(unreadable)?;
-    let reading = CaptureReader::new(quantity::names::shown(path), filter, is_plotted);
     parallel::read(reader, reading, threads).map_err(unreadable)
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 
-use diagnose::{Diagnosis, FlowReport, Options, shard_of};
+use diagnose::{Diagnosis, FlowReport, KeyLog, Options, shard_of};
 use packets::batch::FrameBatch;
 use packets::clock::Verdict;
 use packets::peek::PeekedSegment;
@@ -73,11 +73,23 @@ pub(crate) fn read<R: Read>(
             division.finish()
         })
     } else {
-        batches.iter().flat_map(FrameBatch::iter).for_each(|frame| reading.handle(&frame));
+        batches.iter().for_each(|batch| handle_all(&mut reading, batch));
         reading.finish()
     };
     capture.damage = end.err().map(|error| error.to_string());
     Ok(capture)
+}
+
+/// Handles the packets of a batch, each after the key logs before it.
+fn handle_all(reading: &mut CaptureReader<'_>, batch: &FrameBatch) {
+    let mut secrets = batch.secrets().peekable();
+    for frame in batch.iter() {
+        while let Some((_, text)) = secrets.next_if(|(before, _)| *before <= frame.number) {
+            reading.read_secrets(text);
+        }
+        reading.handle(&frame);
+    }
+    secrets.for_each(|(_, text)| reading.read_secrets(text));
 }
 
 /// A batch, with the packets in the order in which they are handled.
@@ -117,7 +129,14 @@ impl Work {
         for (number, shard) in &mut *shards {
             shard.diagnosis.share(&self.open, *number);
         }
+        let mut secrets = self.batch.secrets().peekable();
         for Assignment { index, at, shard: owner, is_for_all } in self.packets.iter().copied() {
+            if secrets.peek().is_some() {
+                let number = self.frame(index, at).map_or(0, |frame| frame.number);
+                while let Some((_, text)) = secrets.next_if(|(before, _)| *before <= number) {
+                    shards.iter_mut().for_each(|(_, shard)| shard.read_secrets(text));
+                }
+            }
             // Every shard has seen the same times.
             let need_times = shards.first().is_some_and(|(_, shard)| shard.diagnosis.needs_times());
             for (number, shard) in &mut *shards {
@@ -135,6 +154,9 @@ impl Work {
                     shard.diagnosis.pass_time(at);
                 }
             }
+        }
+        for (_, text) in secrets {
+            shards.iter_mut().for_each(|(_, shard)| shard.read_secrets(text));
         }
         outcome
             .open
@@ -205,7 +227,7 @@ impl<'a, 'scope> Division<'a, 'scope> {
         };
         if self.workers.is_empty() {
             let options = self.reading.options(self.reading.capture.started);
-            self.workers = Worker::start(scope, threads, options);
+            self.workers = Worker::start(scope, threads, options, self.reading.keys());
         }
         if self.pending.len() == DEPTH {
             self.collect();
@@ -307,10 +329,20 @@ enum Worker<'scope> {
 type EndedShards = (Vec<(usize, Shard)>, Vec<FlowReport>);
 
 impl<'scope> Worker<'scope> {
-    fn start(scope: &'scope Scope<'scope, '_>, threads: usize, options: Options) -> Vec<Self> {
+    fn start(
+        scope: &'scope Scope<'scope, '_>,
+        threads: usize,
+        options: Options,
+        keys: Option<&Arc<KeyLog>>,
+    ) -> Vec<Self> {
+        let shard = || {
+            let mut shard = Shard::new(options);
+            shard.diagnosis.keys = keys.cloned();
+            shard
+        };
         let shards = |worker: usize, workers: usize| {
             let numbers = (0..SHARDS).filter(move |number| number % workers == worker);
-            numbers.map(|number| (number, Shard::new(options))).collect::<Vec<_>>()
+            numbers.map(|number| (number, shard())).collect::<Vec<_>>()
         };
         if threads < 2 {
             return vec![Self::Here { shards: shards(0, 1), outcomes: VecDeque::new() }];

@@ -117,7 +117,7 @@ pub(crate) struct Flow {
     handshake: Handshake,
     account: Account,
     findings: Findings,
-    conversation: Exchanges<Account>,
+    pub(crate) conversation: Exchanges<Account>,
     turns: Turns,
     warm_up: WarmUp,
     /// Time up to which repairs already count.
@@ -435,11 +435,11 @@ impl Flow {
             self.settle_closed_window(from, segment.length(), at);
         }
         let end = self.ends.of_mut(from);
-        let is_short = segment.length() < end.sender.mss.get();
         let earlier = if self.before == GapStart::Data(from) { end.pieces } else { 0 };
-        end.pieces = earlier.saturating_add(u16::from(is_short));
+        end.pieces = earlier.saturating_add((segment.length() < end.sender.mss.get()).into());
+        let text = self.conversation.text(from, data.payload);
         match from {
-            Side::Client if self.before != GapStart::Data(from) => self.turns.requests(segment.tcp.payload),
+            Side::Client if self.before != GapStart::Data(from) => self.turns.requests(text),
             Side::Client => {}
             Side::Server => self.turns.has_server_sent |= segment.length() > 0,
         }
@@ -501,16 +501,12 @@ impl Flow {
 
     /// Informs readers of the path: how soon session tickets follow the handshake, and how long an update of a window takes.
     fn time_readers(&mut self) {
-        match self.conversation.kind() {
-            Kind::Tls => {
-                let soon = self.path.round_trip_at_least() + ledger::PROMPT;
-                self.conversation.tls_mut().into_iter().for_each(|tls| tls.soon = soon);
-            }
-            Kind::Http2 => {
-                let to = |side| self.path.to(side).unwrap_or_default();
-                self.conversation.set_distance(Both { client: to(Side::Client), server: to(Side::Server) });
-            }
-            Kind::Undetermined | Kind::Http1 | Kind::Other => {}
+        if let Some(tls) = self.conversation.tls_mut() {
+            tls.soon = self.path.round_trip_at_least() + ledger::PROMPT;
+        }
+        if self.conversation.kind() == Kind::Http2 {
+            let to = |side| self.path.to(side).unwrap_or_default();
+            self.conversation.set_distance(Both { client: to(Side::Client), server: to(Side::Server) });
         }
     }
 
@@ -649,6 +645,7 @@ impl Flow {
             round_trip: path.round_trip(),
             vantage_point: path.vantage_point(),
             requests: conversation.requests(),
+            keys: conversation.key_use(),
             findings,
             counts,
             account,

@@ -72,8 +72,10 @@ mod tick;
 mod whole;
 
 pub use cause::Cause;
+pub use dissect::MAX_KEY_LOG_BYTES;
 pub use dissect::connections::shard_of;
-pub use dissect::{Side, plot, serial, side};
+pub use dissect::exchange::KeyUse;
+pub use dissect::{KeyLog, Side, Unread, plot, serial, side};
 pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
 pub use options::Options;

@@ -167,6 +167,7 @@ impl QuicFlow {
             missing_direction: None,
             unexplained: wire::Duration::ZERO,
             is_opening_lost: false,
+            keys: None,
             plot: None,
             host: None,
         }

@@ -6,6 +6,7 @@ pub(crate) mod host;
 use core::net::SocketAddr;
 
 use dissect::Side;
+use dissect::exchange::KeyUse;
 use wire::{Bytes, Duration, Time};
 
 use crate::cause::{Cause, Describe as _, Fix, Party};
@@ -70,6 +71,8 @@ pub struct FlowReport {
     pub unexplained: Duration,
     /// Whether its lost packets were segments of the handshake.
     pub(crate) is_opening_lost: bool,
+    /// Use of a key log, if there is one and TLS is spoken.
+    pub keys: Option<KeyUse>,
     /// Its packets, if requested.
     pub plot: Option<Plot>,
     /// Facts from the host, if captured live.

@@ -2,12 +2,13 @@
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use dissect::connections::{Connections, Key, Slot};
 use dissect::exchange::is_from_client;
 use dissect::hosts::Hosts;
 use dissect::tick::Tick;
-use dissect::{Mark, Segment, Side};
+use dissect::{KeyLog, Mark, Segment, Side};
 use wire::packet::icmp::Unreachable;
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
@@ -42,6 +43,8 @@ pub struct Diagnosis {
     /// Connections that were just refused.
     refused: VecDeque<RefusedConnection>,
     options: Options,
+    /// Key log with which connections are read that begin TLS from now on.
+    pub keys: Option<Arc<KeyLog>>,
     totals: Totals,
     tick: Tick,
     /// Earliest time at which one of too many connections can have become idle.
@@ -283,6 +286,9 @@ impl Diagnosis {
         {
             *flow = anew;
             segment.from = from.other();
+        }
+        if let Some(keys) = &self.keys {
+            flow.conversation.unlock(tcp.payload, keys);
         }
         flow.take_distances(&self.hosts);
         let (was_ending, was_over, was_set_up) = (flow.is_ending(), flow.is_over(), flow.is_set_up());

@@ -7,7 +7,11 @@
 //! Two rules hold for every protocol. A segment whose acknowledgement does not cover the end of the request cannot be its
 //! response. Control traffic ([`Content::Control`]) is neither a request nor a response.
 
+mod kind;
+mod opened;
 mod turn;
+
+use std::sync::Arc;
 
 use crate::http::{Conversation, ConversationReader, Exchange};
 use crate::http2::{self, Http2, Http2Reader, StreamError};
@@ -15,27 +19,15 @@ use crate::stream::Streams;
 use crate::tls::Tls;
 use crate::warm_up::RequestShape;
 use crate::{Both, Mark, Side};
+use ::tls::KeyLog;
 use wire::Time;
 
 pub use crate::message_facts::{Certainty, MessageFacts, PollEnd};
 pub use crate::tls::Content;
+pub use kind::Kind;
+pub use opened::KeyUse;
+use opened::{MessageReaders, OpenedReader, OpenedTls};
 use turn::Turn;
-
-/// Kind of protocol, by the first bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// No data was seen yet.
-    #[default]
-    Undetermined,
-    /// HTTP/1.x.
-    Http1,
-    /// HTTP/2 in the clear.
-    Http2,
-    /// TLS.
-    Tls,
-    /// Anything else.
-    Other,
-}
 
 /// The exchanges of one connection. `C` is what the caller wants to have with each exchange.
 #[derive(Debug, Default)]
@@ -45,6 +37,9 @@ pub struct Exchanges<C> {
     http1: Conversation<C>,
     http2: Option<Box<Http2<C>>>,
     tls: Option<Box<Tls>>,
+    /// A key log for TLS, and its content.
+    keys: Option<Arc<KeyLog>>,
+    opened: Option<Box<OpenedTls>>,
     turn: Turn,
     /// Whether TLS carries PostgreSQL, as its `SSLRequest` showed, and whether its startup message has passed.
     is_postgresql: bool,
@@ -70,10 +65,34 @@ pub struct SegmentData<'a> {
     pub covers_all: bool,
 }
 
-impl<C: Clone> Exchanges<C> {
-    /// Returns the kind of protocol.
-    pub const fn kind(&self) -> Kind {
-        self.kind
+impl<C: Clone + Default> Exchanges<C> {
+    /// Returns the kind of protocol whose messages are read: that within TLS, if keys decrypt it and its handshake is over.
+    pub fn kind(&self) -> Kind {
+        let within = self.opened.as_ref().map_or(Kind::Undetermined, |opened| opened.kind);
+        let is_within = within != Kind::Undetermined && !self.is_within_handshake();
+        if self.kind == Kind::Tls && is_within { within } else { self.kind }
+    }
+
+    /// Sets the key log for a segment that may begin TLS.
+    pub fn unlock(&mut self, payload: &[u8], keys: &Arc<KeyLog>) {
+        if self.tls.is_none() && matches!(payload, [20..=23, 3, 0..=4, ..]) {
+            self.keys = Some(Arc::clone(keys));
+        }
+    }
+
+    /// Returns the use of a key log; `None` if there is none, or nothing was encrypted.
+    pub fn key_use(&self) -> Option<KeyUse> {
+        self.opened.as_ref()?.key_use()
+    }
+
+    /// Returns the content of the segment that was last passed to [`Self::content`], for readers of first bytes.
+    pub fn text<'a>(&'a self, side: Side, payload: &'a [u8]) -> &'a [u8] {
+        match &self.opened {
+            Some(opened) if self.kind == Kind::Tls && self.kind() != Kind::Tls => {
+                opened.next(side).map_or(&[], |next| &next.data)
+            }
+            _ => payload,
+        }
     }
 
     /// Returns TLS of the connection, if it is spoken.
@@ -88,7 +107,7 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns whether HTTP/2 is spoken, in the clear or over TLS: a stream begins with a request.
     pub fn is_http2(&self) -> bool {
-        self.kind == Kind::Http2 || self.tls().is_some_and(Tls::is_http2)
+        self.kind() == Kind::Http2 || self.tls().is_some_and(Tls::is_http2)
     }
 
     /// Returns whether a TLS handshake goes on.
@@ -102,12 +121,27 @@ impl<C: Clone> Exchanges<C> {
     }
 
     /// Returns the content of a segment that was not read yet.
-    pub fn content(&self, data: &SegmentData<'_>) -> Content {
+    pub fn content(&mut self, data: &SegmentData<'_>) -> Content {
         let SegmentData { side, start, payload, length, mark, covers_all: _ } = *data;
-        if !self.streams.is_next(side, start) || (payload.len() as u64) < length || payload.is_empty() {
+        let is_next = self.streams.is_next(side, start) && !payload.is_empty();
+        if let Some(opened) = &mut self.opened {
+            opened.forget_next();
+            if is_next {
+                opened.peek(side, payload);
+            }
+        }
+        if !is_next || (payload.len() as u64) < length {
             return Content::Message;
         }
-        match (self.kind, &self.http2, &self.tls) {
+        if let Some(next) = self.opened.as_ref().and_then(|opened| opened.next(side))
+            && self.kind() != Kind::Tls
+            && (next.data.is_empty() || next.is_within)
+        {
+            let is_control = next.has_messages && !next.has_alert && !next.is_within;
+            return if is_control { Content::Control } else { Content::Message };
+        }
+        let payload = self.text(side, payload);
+        match (self.kind(), &self.http2, &self.tls) {
             (Kind::Http2, Some(http2), _) if http2.is_control(side, payload) => Content::Control,
             (Kind::Tls, _, Some(tls)) => tls.content(side, payload, mark),
             // A server of HTTP/2 may send its SETTINGS first.
@@ -135,7 +169,7 @@ impl<C: Clone> Exchanges<C> {
         if self.kind == Kind::Undetermined {
             self.detect(side, payload, mark);
         }
-        let before = self.contents(side);
+        let (before, was_opened) = (self.contents(side), self.is_opened());
         match (self.kind, &mut self.http2, &mut self.tls) {
             (Kind::Http1, ..) => {
                 let mut reader = ConversationReader { conversation: &mut self.http1, context };
@@ -149,15 +183,21 @@ impl<C: Clone> Exchanges<C> {
                     self.leave(Kind::Other);
                 }
             }
-            (Kind::Tls, _, Some(tls)) => {
-                self.streams.sent(side, start, payload, length, mark, tls.as_mut());
-            }
+            (Kind::Tls, http2, Some(tls)) => match &mut self.opened {
+                None => self.streams.sent(side, start, payload, length, mark, tls.as_mut()),
+                Some(opened) => {
+                    let messages = MessageReaders { http1: &mut self.http1, http2, context };
+                    let mut reader = OpenedReader { opened, tls, messages };
+                    self.streams.sent(side, start, payload, length, mark, &mut reader);
+                }
+            },
             _ => {}
         }
         let is_content = match (self.kind, content) {
             (_, Content::Control) => false,
             (Kind::Tls, Content::Message) => {
-                self.contents(side) > before || self.tls().is_some_and(|tls| !tls.is_read())
+                let is_new = self.contents(side) > before || was_opened != self.is_opened();
+                is_new || self.tls().is_some_and(|tls| !tls.is_read())
             }
             (_, Content::Message) => true,
         };
@@ -188,11 +228,12 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns the facts before `side` sends `payload`.
     pub fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
+        let text = self.text(side, payload);
         let pending = self.turn.pending().filter(|_| side == Side::Server);
         let greeting = |tls: &Tls| tls.awaits_greeting(payload).filter(|_| side == Side::Server);
-        match (self.kind, &self.http2, &self.tls) {
+        match (self.kind(), &self.http2, &self.tls) {
             (Kind::Http2, Some(http2), _) => {
-                MessageFacts { is_of_requests: true, ..http2.message_facts(side, payload) }
+                MessageFacts { is_of_requests: true, ..http2.message_facts(side, text) }
             }
             (Kind::Tls, _, Some(tls)) => MessageFacts {
                 certainty: Certainty::Records,
@@ -203,20 +244,27 @@ impl<C: Clone> Exchanges<C> {
                 is_record_whole: tls.is_within_record(side) == Some(false),
                 ..MessageFacts::default()
             },
-            (Kind::Other, ..) => MessageFacts { pending, ..self.http1.message_facts(side, payload) },
-            _ => MessageFacts { is_of_requests: true, ..self.http1.message_facts(side, payload) },
+            (Kind::Other, ..) => MessageFacts { pending, ..self.http1.message_facts(side, text) },
+            _ => MessageFacts { is_of_requests: true, ..self.http1.message_facts(side, text) },
         }
     }
 
     /// Returns the last record of the peer of `side`, up to `until`, that only updates of HTTP/2's windows can be.
     pub fn update_until(&self, side: Side, until: Time) -> Option<Mark> {
-        self.tls()?.update_until(side.other(), until)
+        self.tls().filter(|_| self.kind() == Kind::Tls)?.update_until(side.other(), until)
     }
 
     /// Returns whether `side` is within a message, or within a record of TLS.
     pub fn is_within(&self, side: Side) -> bool {
         let record = self.tls().and_then(|tls| tls.is_within_record(side));
-        self.streams.is_read(side) && record.or(self.message_facts(side, &[]).is_within) == Some(true)
+        let message = || self.message_facts(side, &[]).is_within;
+        // Keys show where messages end, within records or not.
+        let is_within = if self.kind() == Kind::Tls {
+            record.or_else(message)
+        } else {
+            record.filter(|is| *is).or_else(message)
+        };
+        self.streams.is_read(side) && is_within == Some(true)
     }
 
     /// Returns whether the server's data ends within a response: not where a body is almost as long as announced, as that of servers
@@ -235,7 +283,7 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns the number of requests of whatever protocol, without those that set up a session.
     pub fn count(&self) -> u64 {
-        match self.kind {
+        match self.kind() {
             Kind::Http1 | Kind::Http2 if self.requests() > 0 => self.requests(),
             _ => self.turn.count(),
         }
@@ -306,7 +354,7 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns the number of requests without complete responses; `None` if messages cannot be read.
     pub fn unanswered(&self) -> Option<usize> {
-        match (self.kind, &self.http2) {
+        match (self.kind(), &self.http2) {
             (Kind::Http2, Some(http2)) => Some(http2.unanswered()),
             _ => self.http1.unanswered(),
         }
@@ -314,7 +362,7 @@ impl<C: Clone> Exchanges<C> {
 
     /// Returns when the oldest request without a complete response was sent.
     pub fn first_unanswered(&self) -> Option<Mark> {
-        match (self.kind, &self.http2) {
+        match (self.kind(), &self.http2) {
             (Kind::Http2, Some(http2)) => http2.first_unanswered(),
             _ => self.http1.first_unanswered(),
         }
@@ -325,31 +373,37 @@ impl<C: Clone> Exchanges<C> {
         self.http2.as_ref()?.error
     }
 
-    /// Returns the number of records of application data of `side`, if TLS is spoken.
+    /// Returns the number of records of application data of `side`, if TLS is spoken; if keys decrypt them, that of bytes.
     fn contents(&self, side: Side) -> u64 {
-        self.tls.as_ref().map_or(0, |tls| *tls.contents.of(side))
+        match &self.opened {
+            Some(opened) if opened.is_reading() => *opened.bytes.of(side),
+            _ => self.tls.as_ref().map_or(0, |tls| *tls.contents.of(side)),
+        }
+    }
+
+    /// Returns whether keys decrypt its records.
+    fn is_opened(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.is_reading())
     }
 
     /// Determines the protocol by the first bytes.
     fn detect(&mut self, side: Side, payload: &[u8], mark: Mark) {
-        let is_preface = side == Side::Client && payload.starts_with(PREFACE_START);
-        self.kind = if payload.is_empty() {
-            Kind::Other
-        } else if Tls::begins(payload) || matches!(payload, [20..=23, 3, 0..=4, ..]) {
-            self.tls = Some(Box::new(Tls::new(mark, Tls::begins(payload))));
-            Kind::Tls
-        } else if is_preface || http2::begins(payload) {
-            self.http2 = Some(Box::new(Http2::new(is_preface)));
-            Kind::Http2
-        } else {
-            Kind::Http1
-        };
+        let (kind, is_preface) = Kind::of(side, payload);
+        self.kind = kind;
+        match kind {
+            Kind::Tls => {
+                self.tls = Some(Box::new(Tls::new(mark, Tls::begins(payload))));
+                self.opened = self.keys.take().map(|keys| Box::new(OpenedTls::new(keys)));
+            }
+            Kind::Http2 => self.http2 = Some(Box::new(Http2::new(is_preface))),
+            Kind::Undetermined | Kind::Http1 | Kind::Other => {}
+        }
     }
 
     /// Returns whether a message sets up or ends a session.
     fn is_of_session(&mut self, side: Side, payload: &[u8]) -> bool {
-        if self.kind != Kind::Tls || !self.is_postgresql || side == Side::Server {
-            return self.kind == Kind::Other && turn::is_of_session(side, payload);
+        if self.kind() != Kind::Tls || !self.is_postgresql || side == Side::Server {
+            return self.kind() == Kind::Other && turn::is_of_session(side, self.text(side, payload));
         }
         let size = self.tls().and_then(|tls| tls.plaintext_of(payload));
         let is_first = self.turn.count() == 0 && !std::mem::replace(&mut self.has_started_up, true);
@@ -395,9 +449,6 @@ impl<C: Clone> Exchanges<C> {
     }
 }
 
-/// The beginning of HTTP/2's preface.
-const PREFACE_START: &[u8] = b"PRI * HTTP/2.0";
-
 /// Returns whether the sender of a segment is the client, as far as its bytes prove it: a request or a response of HTTP,
 /// or a hello of TLS.
 pub fn is_from_client(payload: &[u8]) -> Option<bool> {
@@ -415,6 +466,7 @@ pub fn is_from_client(payload: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::tls::decrypt::Unread;
 
     struct Played {
         exchanges: Exchanges<()>,
@@ -460,7 +512,7 @@ mod tests {
         let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
             [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, flags, 0, 0, 0, stream], payload].concat()
         };
-        played.send(Side::Client, &[crate::exchange::PREFACE_START, b"\r\n\r\nSM\r\n\r\n"].concat(), true);
+        played.send(Side::Client, &[kind::PREFACE_START, b"\r\n\r\nSM\r\n\r\n"].concat(), true);
         played.send(Side::Client, &frame(1, 5, 1, &[0x82]), true);
         let end = played.exchanges.request_end();
         assert_eq!(end, Some(played.positions[0]));
@@ -516,6 +568,64 @@ mod tests {
         assert_eq!(played.exchanges.count(), 0);
         played.send(Side::Client, b"Q\0\0\0\x0dSELECT 1\0", true);
         assert_eq!((played.exchanges.count(), played.exchanges.is_idle()), (1, false));
+    }
+
+    /// Plays a transcript of OpenSSL, with a key log of its lines that are known.
+    fn with_keys(text: &str, is_known: impl Fn(&str) -> bool) -> Played {
+        let mut log = KeyLog::default();
+        let secrets = text.lines().filter(|line| !line.starts_with("C ") && !line.starts_with("S "));
+        secrets.filter(|line| is_known(line)).for_each(|line| log.read(line.as_bytes()));
+        let (log, mut played) = (Arc::new(log), Played::new());
+        for line in text.lines() {
+            let side = match line.split_once(' ') {
+                Some(("C", _)) => Side::Client,
+                Some(("S", _)) => Side::Server,
+                _ => continue,
+            };
+            let bytes: Vec<u8> = line.as_bytes()[2..]
+                .chunks(2)
+                .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+                .collect();
+            played.exchanges.unlock(&bytes, &log);
+            played.send(side, &bytes, true);
+        }
+        played
+    }
+
+    const TRANSCRIPTS: [&str; 2] = [
+        include_str!("../../../fuzz/corpus/tls_decryption/tls12-aes-128-gcm"),
+        include_str!("../../../fuzz/corpus/tls_decryption/tls13-aes-256-gcm"),
+    ];
+
+    #[test]
+    fn messages_within_tls_are_read_with_keys() {
+        for text in TRANSCRIPTS {
+            let mut played = with_keys(text, |_| true);
+            assert_eq!(
+                (played.exchanges.kind(), played.exchanges.key_use()),
+                (Kind::Http1, Some(KeyUse::Read))
+            );
+            let read = played.exchanges.take_answered();
+            let [exchange] = &read[..] else { panic!("{} exchanges", read.len()) };
+            assert_eq!((exchange.target.as_str(), exchange.status), ("/a", Some(200)));
+            // The response ends with its second record.
+            let packets = exchange.ended.frame - exchange.requested.frame;
+            assert_eq!((packets, played.exchanges.unanswered()), (2, Some(0)));
+            assert_eq!(played.exchanges.tls().unwrap().alert.map(|alert| alert.from), None);
+        }
+    }
+
+    #[test]
+    fn connection_without_its_keys_is_read_by_its_records() {
+        for text in TRANSCRIPTS {
+            let mut none = with_keys(text, |_| false);
+            assert_eq!(none.exchanges.kind(), Kind::Tls);
+            assert_eq!(none.exchanges.key_use(), Some(KeyUse::Unread(Unread::NotLogged)));
+            assert_eq!((none.exchanges.take_answered().len(), none.exchanges.count()), (0, 1));
+        }
+        let partly = with_keys(TRANSCRIPTS[1], |line| !line.starts_with("SERVER_TRAFFIC"));
+        assert_eq!(partly.exchanges.key_use(), Some(KeyUse::Partly(Unread::SecretMissing)));
+        assert_eq!((partly.exchanges.kind(), partly.exchanges.requests()), (Kind::Tls, 0));
     }
 
     #[test]

@@ -383,10 +383,14 @@ impl<C: Clone> Http2<C> {
     fn stopped(&mut self, side: Side, header: FrameHeader, payload: &[u8], mark: Mark) {
         const NO_ERROR: u32 = 0;
         const CANCEL: u32 = 8;
+        // A client that has closed its stream, with all that it wanted, reports later frames so.
+        const STREAM_CLOSED: u32 = 5;
+        let has_response = self.streams.get(&header.stream).is_some_and(|stream| stream.has_response);
         let requested = self.streams.get(&header.stream).map(|stream| stream.requested);
         // A stream whose response is complete loses nothing more.
         let is_complete = header.kind == FrameType::Reset && self.is_whole && requested.is_none();
-        let is_error = |code: &u32| ![NO_ERROR, CANCEL].contains(code) && !is_complete;
+        let is_closed = |code: &u32| *code == STREAM_CLOSED && side == Side::Client && has_response;
+        let is_error = |code: &u32| ![NO_ERROR, CANCEL].contains(code) && !is_complete && !is_closed(code);
         let code = error_code(header.kind, payload).filter(is_error);
         if let Some(code) = code {
             let error = StreamError { from: side, stream: header.stream, code, requested, mark };
@@ -541,6 +545,16 @@ mod tests {
         assert!(requested.is_control(Side::Server, &settings));
         let replied = read(&[preface, (Side::Server, settings.clone())]);
         assert!(replied.is_control(Side::Server, &frame(4, 1, 0, &[])));
+    }
+
+    #[test]
+    fn client_that_reports_frames_of_a_closed_stream_has_its_response() {
+        let error = |code: u8, response: &[u8]| {
+            let reset = (Side::Client, frame(3, 0, 1, &[0, 0, 0, code]));
+            let response = (Side::Server, frame(1, 4, 1, response));
+            read(&[preface(), request(1), response, reset]).error.map(|error| error.code)
+        };
+        assert_eq!((error(5, &[0x88]), error(1, &[0x88])), (None, Some(1)));
     }
 
     #[test]

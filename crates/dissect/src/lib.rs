@@ -16,7 +16,7 @@
 //! | [`multipath`] | whether other subflows share the conversation |
 //! | [`stream`] | ordered bytes with marks and holes; readers stack on it |
 //! | [`exchange`] | requests and responses of whatever protocol, through one interface |
-//! | [`http`], [`http2`], [`tls`] | the readers: messages, frames, records |
+//! | [`http`], [`http2`], [`tls`] | the readers: messages, frames, records; with a [`KeyLog`] what is within records |
 //! | [`quic`] | the opening of a QUIC connection |
 //! | [`record`], [`dhttp`] | TLS records that close a connection; DHTTP's datagrams |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
@@ -78,6 +78,9 @@ pub mod tls;
 pub mod turns;
 pub mod warm_up;
 
+pub use ::tls::KeyLog;
+pub use ::tls::decrypt::Unread;
+pub use ::tls::keylog::MAX_BYTES as MAX_KEY_LOG_BYTES;
 pub use mark::Mark;
 pub use segment::{Options, Segment};
 pub use side::{Both, Side};

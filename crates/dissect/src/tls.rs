@@ -1,4 +1,4 @@
-//! TLS of one connection without keys: hellos, flights and round trips of the handshake, alerts, and later the sizes of
+//! TLS of one connection as it shows without keys: hellos, flights and round trips of the handshake, alerts, and later the sizes of
 //! records, as far as they show what a record is not.
 //!
 //! A layer on [`stream`](crate::stream). Encrypted records are types and lengths; their plaintext is as long as the cipher
@@ -31,7 +31,7 @@ pub struct Tls {
     pub retry: Option<Box<Retry>>,
     /// The server's flight that begins with its Server Hello.
     pub flight: Option<Flight>,
-    /// Bytes of the server's certificates, where they are in the clear (TLS 1.2).
+    /// Bytes of the server's certificates, where they are in the clear (TLS 1.2) or decrypted.
     pub certificate: Option<u32>,
     /// Whether the session was resumed; known once the client responds to the server's flight.
     pub is_resumed: bool,
@@ -70,6 +70,8 @@ pub struct Tls {
     overhead: Option<u16>,
     /// Whether HTTP/2 is spoken: by ALPN, or by the sizes of the server's first records.
     is_http2: Option<bool>,
+    /// Whether records are decrypted: alerts do not show by their sizes then.
+    pub(crate) has_keys: bool,
 }
 
 /// Versions of HTTP, as ALPN names them.
@@ -168,6 +170,7 @@ impl Tls {
             version: None,
             overhead: None,
             is_http2: None,
+            has_keys: false,
         }
     }
 
@@ -268,22 +271,39 @@ impl Tls {
                 };
                 self.overhead = hello.suite.overhead(hello.version);
                 self.version = Some(hello.version);
-                self.chosen =
-                    hello.protocol.as_deref().map(|chosen| HttpVersions::among(|name| chosen == name));
+                self.choose(hello.protocol.as_deref());
                 self.server = Some(hello);
             }
-            Event::Message { kind: MessageType::CERTIFICATE, length } if side == Side::Server => {
-                self.certificate = Some(length);
-                self.is_resumed = false;
-            }
-            Event::Message { kind: _, length: _ } => {}
-            Event::Alert(alert) if alert.is_fatal && !alert.is_orderly() => {
-                self.alert = self.alert.or(Some(Alert { from: side, mark, alert: Some(alert) }));
-            }
-            Event::Alert(_) => {}
+            Event::Message { kind, length } => self.message(side, kind, length),
+            Event::Alert(alert) => self.handle_alert(side, alert, mark),
             Event::Begins { content, length } => self.record(side, content, length, mark),
             Event::Ends { .. } => {}
         }
+    }
+
+    /// Handles a handshake message, in the clear or decrypted.
+    pub(crate) fn message(&mut self, side: Side, kind: MessageType, length: u32) {
+        if kind == MessageType::CERTIFICATE && side == Side::Server {
+            self.certificate = Some(length);
+            self.is_resumed = false;
+        }
+    }
+
+    fn handle_alert(&mut self, side: Side, alert: tls::Alert, mark: Mark) {
+        if alert.is_fatal && !alert.is_orderly() {
+            self.alert = self.alert.or(Some(Alert { from: side, mark, alert: Some(alert) }));
+        }
+    }
+
+    /// Handles an alert that was decrypted.
+    pub(crate) fn encrypted_alert(&mut self, side: Side, alert: tls::Alert, mark: Mark) {
+        *self.has_closed.of_mut(side) = true;
+        self.handle_alert(side, alert, mark);
+    }
+
+    /// Handles the server's choice of an application protocol.
+    pub(crate) fn choose(&mut self, protocol: Option<&str>) {
+        self.chosen = protocol.map(|chosen| HttpVersions::among(|name| chosen == name)).or(self.chosen);
     }
 
     fn client_hello(&mut self, hello: Box<ClientHello>, mark: Mark) {
@@ -345,7 +365,12 @@ impl Tls {
             Side::Server => self.contents.server == 0 && self.tickets.is_none() && self.contents.client > 0,
         };
         let is_whole = self.is_whole && self.server.is_some() && !self.has_closed.of(side.other());
-        if is_due && is_whole && content == ContentType::ApplicationData && self.is_alert(length) {
+        if is_due
+            && is_whole
+            && !self.has_keys
+            && content == ContentType::ApplicationData
+            && self.is_alert(length)
+        {
             self.alert = Some(Alert { from: side, mark, alert: None });
         }
     }

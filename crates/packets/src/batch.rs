@@ -12,6 +12,8 @@ use crate::{Frame, LinkType};
 pub struct FrameBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) frames: Vec<FrameLocation>,
+    /// Key logs of TLS, and the number of the packet before which each comes.
+    pub(crate) secrets: Vec<(u64, Vec<u8>)>,
 }
 
 /// A packet of a batch.
@@ -40,6 +42,12 @@ impl FrameBatch {
     pub fn get(&self, index: usize) -> Option<Frame<'_>> {
         let FrameLocation { number, at, interface, link, start, end } = *self.frames.get(index)?;
         Some(Frame { number, at, interface, link, bytes: self.bytes.get(start..end)? })
+    }
+
+    /// Iterates over the key logs of TLS, with the number of the packet before which each comes: of this batch, or the next one's
+    /// first.
+    pub fn secrets(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.secrets.iter().map(|(before, text)| (*before, text.as_slice()))
     }
 
     /// Iterates over the packets.

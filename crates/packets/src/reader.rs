@@ -75,7 +75,20 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// Damage from here on: earlier packets are valid.
     pub fn read(&mut self) -> Result<Option<Frame<'_>>, Unreadable> {
-        let Some(FrameLocation { number, at, interface, link, start, end }) = self.locate()? else {
+        self.read_with(&mut |_| {})
+    }
+
+    /// As [`Reader::read`]; key logs of TLS before the packet are passed to `on_secrets`.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read`].
+    pub fn read_with(&mut self, on_secrets: &mut impl FnMut(&[u8])) -> Result<Option<Frame<'_>>, Unreadable> {
+        let located = self.locate();
+        let secrets = self.take_secrets();
+        if !secrets.is_empty() {
+            on_secrets(&secrets);
+        }
+        let Some(FrameLocation { number, at, interface, link, start, end }) = located? else {
             return Ok(None);
         };
         Ok(Some(Frame { number, at, interface, link, bytes: self.input.taken(start..end) }))
@@ -88,10 +101,15 @@ impl<R: Read> Reader<R> {
     /// Damage after the packets of this batch, which are valid.
     pub fn read_batch(&mut self, batch: &mut FrameBatch) -> Result<bool, Unreadable> {
         batch.frames.clear();
+        batch.secrets.clear();
         self.input.exchange_when_used(std::mem::take(&mut batch.bytes));
         batch.frames.extend(self.next.take());
         loop {
             let located = self.locate();
+            let secrets = self.take_secrets();
+            if !secrets.is_empty() {
+                batch.secrets.push((self.frames.max(1), secrets));
+            }
             match (self.input.used(), located) {
                 (None, Ok(Some(frame))) => batch.frames.push(frame),
                 // Nothing of interest was in that buffer.
@@ -108,6 +126,14 @@ impl<R: Read> Reader<R> {
                     return end.map(|_| false);
                 }
             }
+        }
+    }
+
+    /// Takes the key logs since they were last taken.
+    fn take_secrets(&mut self) -> Vec<u8> {
+        match &mut self.format {
+            Format::Pcapng(section) => std::mem::take(&mut section.secrets),
+            Format::Pcap(_) | Format::Ended => Vec::new(),
         }
     }
 

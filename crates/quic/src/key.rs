@@ -1,12 +1,9 @@
 //! Keys of Initial packets (RFC 9001, section 5.2; RFC 9369, section 3.3): they follow from the client's first destination
 //! connection ID and a salt that is public, so anyone on the path can compute them.
 
-use aes_gcm::aead::{Aead as _, KeyInit as _, Payload};
-use aes_gcm::aes::Aes128;
-use aes_gcm::aes::cipher::BlockCipherEncrypt as _;
-use aes_gcm::{Aes128Gcm, Nonce};
 use hkdf::Hkdf;
 use sha2::Sha256;
+use tls::cipher::{encrypt_aes_128, open_aes_128_gcm};
 use tls::schedule::{Hash, expand_label};
 
 use crate::VERSION_2;
@@ -26,9 +23,9 @@ const SAMPLE_AFTER: usize = 4;
 
 /// Keys of one direction.
 pub(crate) struct InitialKeys {
-    aead: Aes128Gcm,
+    key: [u8; 16],
     iv: [u8; 12],
-    header: Aes128,
+    header: [u8; 16],
 }
 
 /// Side that sends.
@@ -53,12 +50,10 @@ impl InitialKeys {
         };
         let (initial, _) = Hkdf::<Sha256>::extract(Some(&salt), destination);
         let secret: [u8; 32] = expand_label(Hash::Sha256, &initial, side)?;
-        let key: [u8; 16] = expand_label(Hash::Sha256, &secret, &format!("{prefix}key"))?;
-        let header: [u8; 16] = expand_label(Hash::Sha256, &secret, &format!("{prefix}hp"))?;
         Some(Self {
-            aead: Aes128Gcm::new(&key.into()),
+            key: expand_label(Hash::Sha256, &secret, &format!("{prefix}key"))?,
             iv: expand_label(Hash::Sha256, &secret, &format!("{prefix}iv"))?,
-            header: Aes128::new(&header.into()),
+            header: expand_label(Hash::Sha256, &secret, &format!("{prefix}hp"))?,
         })
     }
 
@@ -66,9 +61,7 @@ impl InitialKeys {
     pub(crate) fn open(&self, packet: &Packet<'_>) -> Option<Vec<u8>> {
         let at = packet.number_at;
         let sample: [u8; SAMPLE_BYTES] = *packet.bytes.get(at + SAMPLE_AFTER..)?.first_chunk()?;
-        let mut mask = sample.into();
-        self.header.encrypt_block(&mut mask);
-        let [first_mask, rest @ ..] = mask.as_slice() else { return None };
+        let [first_mask, rest @ ..] = encrypt_aes_128(&self.header, sample);
         let mut head = packet.bytes.get(..at + SAMPLE_AFTER)?.to_vec();
         *head.first_mut()? ^= first_mask & 0x0f;
         let number_length = usize::from(head.first()? & 3) + 1;
@@ -77,8 +70,7 @@ impl InitialKeys {
         let mut nonce = self.iv;
         nonce.iter_mut().rev().zip(number.iter().rev()).for_each(|(byte, number)| *byte ^= number);
         let associated = head.get(..at + number_length)?;
-        let payload = Payload { msg: packet.bytes.get(at + number_length..)?, aad: associated };
-        self.aead.decrypt(&Nonce::from(nonce), payload).ok()
+        open_aes_128_gcm(&self.key, nonce, associated, packet.bytes.get(at + number_length..)?)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::command::CommandExit;
 use crate::group::{Group, groups};
 use crate::kernel::SenderCounters;
+use crate::keys::{self, KeyReport};
 use crate::verdict::Verdict;
 use crate::watched::{WatchReport, view};
 use crate::{Capture, advice};
@@ -58,6 +59,7 @@ fn capture(capture: &Capture) -> Value {
         skipped,
         warnings,
         left_out: _,
+        keys,
     } = capture;
     let ranked = ranked(capture);
     let order: Vec<Cause> = ranked.iter().map(|group| group.cause).collect();
@@ -78,6 +80,7 @@ fn capture(capture: &Capture) -> Value {
         "command_status": command.and_then(CommandExit::status),
         "damage": damage,
         "warnings": warnings,
+        "keys": keys.as_ref().map(KeyReport::json),
         "notes": notes.collect::<Value>(),
         "skipped": kinds.collect::<Value>(),
         "tunnels": tunnels.collect::<Value>(),
@@ -135,6 +138,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
         exchanges,
         oddities,
         missing_direction,
+        keys,
         plot: _,
         ..
     } = flow;
@@ -168,6 +172,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
         "unknown": unknown(doubts),
         "exchanges": exchanges.iter().map(|exchange| self::exchange(capture, exchange)).collect::<Value>(),
         "kernel": capture.kernel.of(flow).iter().map(kernel).collect::<Vec<_>>(),
+        "keys": keys.map(keys::name),
         "missing_direction": missing_direction.map(|side| side.to_string()),
         "captured_twice": captured_twice,
         "not_captured": not_captured,

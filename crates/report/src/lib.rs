@@ -10,6 +10,7 @@
 //! | [`filter`] | selection of connections, causes and times |
 //! | [`skipped`] | packets that are not TCP, and tunnels |
 //! | [`command`], [`kernel`], [`watched`] | a live capture's command, kernel counters, and watched sockets |
+//! | [`keys`] | connections that a key log decrypts |
 //! | [`headline`] | what dominates where nothing is worth fixing |
 //! | [`group`] | findings by cause: which costs most |
 //! | [`advice`] | fixes, by the party that can apply them |
@@ -48,6 +49,7 @@ pub mod headline;
 pub mod in_between;
 pub mod json;
 pub mod kernel;
+pub mod keys;
 pub mod oddity;
 pub mod page;
 pub mod reading;
@@ -104,6 +106,8 @@ pub struct Capture {
     pub skipped: SkippedPackets,
     /// Limits that were reached.
     pub warnings: Vec<String>,
+    /// Use of a key log, if there is one.
+    pub keys: Option<keys::KeyReport>,
 }
 
 impl Capture {

@@ -3,6 +3,7 @@
 use diagnose::report::Oddities;
 
 use crate::Capture;
+use crate::keys::KeyReport;
 
 /// Returns a sentence for each kind of oddity in the connections that are shown.
 pub fn sentences(capture: &Capture) -> Vec<String> {
@@ -33,5 +34,6 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
         (needless, "spurious retransmissions", "the originals were late, or their ACKs were lost"),
     ];
     let seen = kinds.into_iter().filter(|(count, _, _)| *count > 0);
-    seen.map(|(count, what, meaning)| format!("{what}: {count}; {meaning}")).collect()
+    let seen = seen.map(|(count, what, meaning)| format!("{what}: {count}; {meaning}"));
+    seen.chain(capture.keys.as_ref().map(KeyReport::sentence)).collect()
 }

@@ -4,8 +4,9 @@
 //! retained.
 
 use std::io::Read;
+use std::sync::Arc;
 
-use diagnose::{Account, Cause, FlowReport, Options};
+use diagnose::{Account, Cause, FlowReport, KeyLog, Options};
 use packets::clock::{Clock, Verdict};
 use packets::{Frame, LinkType, Reader, Unreadable};
 use wire::Time;
@@ -15,6 +16,7 @@ use crate::filter::Filter;
 use crate::group::counted;
 use crate::in_between::OtherPrograms;
 use crate::kernel::KernelStats;
+use crate::keys::KeyReport;
 use crate::shard::Shard;
 use crate::skipped::SkippedPackets;
 
@@ -71,13 +73,23 @@ const MAX_QUIET: u64 = 20_000;
 /// Damage before the first packet.
 pub fn read<R: Read>(
     name: String,
-    mut reader: Reader<R>,
+    reader: Reader<R>,
     filter: &Filter,
     is_plotted: bool,
 ) -> Result<Capture, Unreadable> {
-    let mut reading = CaptureReader::new(name, filter, is_plotted);
+    read_into(CaptureReader::new(name, filter, is_plotted), reader)
+}
+
+/// As [`read`], into a reader that may have a key log.
+///
+/// # Errors
+/// Damage before the first packet.
+pub fn read_into<R: Read>(
+    mut reading: CaptureReader<'_>,
+    mut reader: Reader<R>,
+) -> Result<Capture, Unreadable> {
     let end = loop {
-        match reader.read() {
+        match reader.read_with(&mut |text| reading.read_secrets(text)) {
             Ok(Some(frame)) => reading.handle(&frame),
             Ok(None) => break None,
             Err(error) if reading.is_empty() => return Err(error),
@@ -109,6 +121,7 @@ impl<'a> CaptureReader<'a> {
             damage: None,
             skipped: SkippedPackets::default(),
             warnings: Vec::new(),
+            keys: None,
         };
         Self {
             capture,
@@ -121,6 +134,26 @@ impl<'a> CaptureReader<'a> {
             unknown_links: 0,
             unknown_link: 0,
         }
+    }
+
+    /// Sets the key log with which connections of TLS are read.
+    pub fn with_keys(mut self, keys: Option<Arc<KeyLog>>) -> Self {
+        self.capture.keys = keys.as_ref().map(|_| KeyReport::default());
+        let left_out = keys.as_ref().and_then(|keys| keys.left_out());
+        self.capture.warnings.extend(left_out.map(|sentence| format!("key log: {sentence}")));
+        self.shard.diagnosis.keys = keys;
+        self
+    }
+
+    /// Returns the key log.
+    pub const fn keys(&self) -> Option<&Arc<KeyLog>> {
+        self.shard.diagnosis.keys.as_ref()
+    }
+
+    /// Adds the lines of a key log that the capture has before the next packet.
+    pub fn read_secrets(&mut self, text: &[u8]) {
+        self.capture.keys.get_or_insert_default();
+        self.shard.read_secrets(text);
     }
 
     /// Handles the next packet.
@@ -146,7 +179,9 @@ impl<'a> CaptureReader<'a> {
     /// Diagnoses a packet whose time is valid.
     fn pass(&mut self, frame: &Frame<'_>) {
         if self.is_empty() {
+            let keys = self.keys().cloned();
             self.shard = Shard::new(self.options(frame.at));
+            self.shard.diagnosis.keys = keys;
         }
         self.counts(frame);
         self.shard.handle(frame);
@@ -236,6 +271,9 @@ impl<'a> CaptureReader<'a> {
             return;
         }
         capture.selected += 1;
+        if let Some(used) = flow.keys {
+            capture.keys.get_or_insert_default().add(used);
+        }
         if !self.filter.has_cause(&flow) {
             return;
         }

@@ -3,6 +3,8 @@
 //! A small capture has one shard. A large one has several, for threads (`capture`); each handles the packets between some
 //! pairs of hosts.
 
+use std::sync::Arc;
+
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use packets::{Frame, tunnel};
 use wire::packet::Packet;
@@ -24,6 +26,11 @@ impl Shard {
     /// Creates a shard without packets.
     pub fn new(options: Options) -> Self {
         Self { diagnosis: Diagnosis::new(options), ..Self::default() }
+    }
+
+    /// Adds the lines of a key log that the capture has before the next packet.
+    pub fn read_secrets(&mut self, text: &[u8]) {
+        Arc::make_mut(self.diagnosis.keys.get_or_insert_default()).read(text);
     }
 
     /// Handles a packet of this shard.

@@ -351,6 +351,9 @@ pub struct Diagnose {
     /// Write the packets captured live; with --run, --port or --for
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub write: Option<PathBuf>,
+    /// Key log with which TLS is read, as SSLKEYLOGFILE names it to the programs that write it
+    #[arg(long, requires = "files", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub keys: Option<PathBuf>,
     /// Only connections whose ADDRESS:PORT pairs contain this; repeat it for more
     #[arg(long = "flow", value_name = "TEXT")]
     pub flows: Vec<String>,

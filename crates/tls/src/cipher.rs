@@ -3,9 +3,8 @@
 //! A capture has records in pieces, and some of them lack bytes. Both ciphers combine a key stream, which shows each byte by its
 //! position, with a tag over the whole record: each piece is readable as it comes, and the tag is compared at the end.
 
-use aes_gcm::KeyInit as _;
-use aes_gcm::aes::cipher::BlockCipherEncrypt;
-use aes_gcm::aes::{Aes128Enc, Aes256Enc};
+use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _};
+use aes::{Aes128Enc, Aes256Enc};
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit as _, StreamCipher as _, StreamCipherSeek as _};
 use ghash::GHash;
@@ -68,9 +67,28 @@ impl Algorithm {
     }
 }
 
+/// Decrypts a message of AES-128-GCM with its tag; `None` if the tag is wrong.
+pub fn open_aes_128_gcm(
+    key: &[u8; 16],
+    nonce: [u8; NONCE_BYTES],
+    associated: &[u8],
+    sealed: &[u8],
+) -> Option<Vec<u8>> {
+    let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
+    let keys = RecordKeys { cipher: Cipher::new(Algorithm::Aes128Gcm, key)?, iv: nonce, explicit: 0 };
+    let mut record = OpenRecord::new(&keys, 0, &[], associated, true);
+    let plain = record.read(&keys, text);
+    (record.finish(&keys, tag) == Some(true)).then_some(plain)
+}
+
+/// Encrypts one block by AES-128: the mask of a packet's header (RFC 9001, section 5.4.3).
+pub fn encrypt_aes_128(key: &[u8; 16], block: [u8; BLOCK_BYTES]) -> [u8; BLOCK_BYTES] {
+    let aes = Aes::new(key).map(|(aes, _)| aes.encrypt(block.into()).into());
+    aes.unwrap_or_default()
+}
+
 enum Cipher {
-    Aes128(Box<Aes128Enc>, GHash),
-    Aes256(Box<Aes256Enc>, GHash),
+    Aes(Box<Aes>, GHash),
     ChaCha20([u8; 32]),
 }
 
@@ -145,15 +163,9 @@ impl RecordKeys {
 impl Cipher {
     fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
         match algorithm {
-            Algorithm::Aes128Gcm => {
-                let aes = Aes128Enc::new_from_slice(key).ok()?;
-                let hash = GHash::new(&hash_key(&aes));
-                Some(Self::Aes128(Box::new(aes), hash))
-            }
-            Algorithm::Aes256Gcm => {
-                let aes = Aes256Enc::new_from_slice(key).ok()?;
-                let hash = GHash::new(&hash_key(&aes));
-                Some(Self::Aes256(Box::new(aes), hash))
+            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => {
+                let (aes, hash) = Aes::new(key)?;
+                Some(Self::Aes(Box::new(aes), hash))
             }
             Algorithm::ChaCha20Poly1305 => Some(Self::ChaCha20(*key.first_chunk()?)),
         }
@@ -162,8 +174,7 @@ impl Cipher {
     /// Combines `bytes` with the key stream from `position` on.
     fn apply(&self, nonce: &[u8; NONCE_BYTES], position: usize, bytes: &mut [u8]) {
         match self {
-            Self::Aes128(aes, _) => apply_counters(aes.as_ref(), nonce, position, bytes),
-            Self::Aes256(aes, _) => apply_counters(aes.as_ref(), nonce, position, bytes),
+            Self::Aes(aes, _) => aes.apply(nonce, position, bytes),
             Self::ChaCha20(key) => {
                 // The first block is the key of the tag (RFC 8439, section 2.8).
                 const FIRST: usize = 64;
@@ -179,7 +190,7 @@ impl Cipher {
     /// Returns the hash function of the tag, before any byte.
     fn tag_hash(&self, nonce: &[u8; NONCE_BYTES]) -> TagHash {
         match self {
-            Self::Aes128(_, hash) | Self::Aes256(_, hash) => TagHash::Galois(hash.clone()),
+            Self::Aes(_, hash) => TagHash::Galois(hash.clone()),
             Self::ChaCha20(key) => {
                 let mut first = [0; 32];
                 ChaCha20::new(key.into(), nonce.into()).apply_keystream(&mut first);
@@ -190,20 +201,11 @@ impl Cipher {
 
     /// Returns what the hash is combined with.
     fn tag_mask(&self, nonce: &[u8; NONCE_BYTES]) -> [u8; TAG_BYTES] {
-        let mut block = counter(nonce, 1);
         match self {
-            Self::Aes128(aes, _) => aes.encrypt_block(&mut block),
-            Self::Aes256(aes, _) => aes.encrypt_block(&mut block),
-            Self::ChaCha20(_) => return [0; TAG_BYTES],
+            Self::Aes(aes, _) => aes.encrypt(counter(nonce, 1)).into(),
+            Self::ChaCha20(_) => [0; TAG_BYTES],
         }
-        block.into()
     }
-}
-
-fn hash_key(aes: &impl BlockCipherEncrypt<BlockSize = ghash::universal_hash::consts::U16>) -> Block {
-    let mut key = Block::default();
-    aes.encrypt_block(&mut key);
-    key
 }
 
 fn counter(nonce: &[u8; NONCE_BYTES], number: u32) -> Block {
@@ -213,31 +215,58 @@ fn counter(nonce: &[u8; NONCE_BYTES], number: u32) -> Block {
     block
 }
 
-/// Combines bytes with the key stream of counter mode, whose first counter is 2 (RFC 5288; NIST SP 800-38D).
-fn apply_counters(
-    aes: &impl BlockCipherEncrypt<BlockSize = ghash::universal_hash::consts::U16>,
-    nonce: &[u8; NONCE_BYTES],
-    position: usize,
-    bytes: &mut [u8],
-) {
-    const AT_ONCE: usize = 8;
-    let mut number = u32::try_from(position / BLOCK_BYTES).unwrap_or(u32::MAX).saturating_add(2);
-    let mut skipped = position % BLOCK_BYTES;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let mut blocks = [Block::default(); AT_ONCE];
-        let count = (skipped + rest.len()).div_ceil(BLOCK_BYTES).min(AT_ONCE);
-        let used = blocks.get_mut(..count).unwrap_or_default();
-        for block in used.iter_mut() {
-            *block = counter(nonce, number);
-            number = number.wrapping_add(1);
+/// The block cipher of AES-GCM.
+enum Aes {
+    Short(Aes128Enc),
+    Long(Aes256Enc),
+}
+
+impl Aes {
+    /// Creates the cipher and the hash function of its tags; `None` if the key has another length.
+    fn new(key: &[u8]) -> Option<(Self, GHash)> {
+        let aes = match key.len() {
+            16 => Self::Short(Aes128Enc::new_from_slice(key).ok()?),
+            _ => Self::Long(Aes256Enc::new_from_slice(key).ok()?),
+        };
+        let hash = GHash::new(&aes.encrypt(Block::default()));
+        Some((aes, hash))
+    }
+
+    fn encrypt_all(&self, blocks: &mut [Block]) {
+        match self {
+            Self::Short(aes) => aes.encrypt_blocks(blocks),
+            Self::Long(aes) => aes.encrypt_blocks(blocks),
         }
-        aes.encrypt_blocks(used);
-        let length = (count * BLOCK_BYTES - skipped).min(rest.len());
-        let (here, more) = rest.split_at_mut(length);
-        let stream = used.iter().flatten().skip(skipped);
-        here.iter_mut().zip(stream).for_each(|(byte, mask)| *byte ^= mask);
-        (rest, skipped) = (more, 0);
+    }
+
+    fn encrypt(&self, block: Block) -> Block {
+        let mut blocks = [block];
+        self.encrypt_all(&mut blocks);
+        let [block] = blocks;
+        block
+    }
+
+    /// Combines bytes with the key stream of counter mode, whose first counter is 2 (RFC 5288; NIST SP 800-38D).
+    fn apply(&self, nonce: &[u8; NONCE_BYTES], position: usize, bytes: &mut [u8]) {
+        const AT_ONCE: usize = 16;
+        let mut number = u32::try_from(position / BLOCK_BYTES).unwrap_or(u32::MAX).saturating_add(2);
+        let mut skipped = position % BLOCK_BYTES;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let mut blocks = [Block::default(); AT_ONCE];
+            let count = (skipped + rest.len()).div_ceil(BLOCK_BYTES).min(AT_ONCE);
+            let used = blocks.get_mut(..count).unwrap_or_default();
+            for block in used.iter_mut() {
+                *block = counter(nonce, number);
+                number = number.wrapping_add(1);
+            }
+            self.encrypt_all(used);
+            let length = (count * BLOCK_BYTES - skipped).min(rest.len());
+            let (here, more) = rest.split_at_mut(length);
+            let stream = used.iter().flatten().skip(skipped);
+            here.iter_mut().zip(stream).for_each(|(byte, mask)| *byte ^= mask);
+            (rest, skipped) = (more, 0);
+        }
     }
 }
 

@@ -116,13 +116,18 @@ impl Decryption {
         self.client.unread.or(self.server.unread)
     }
 
+    /// Returns whether the secrets of the connection are known: the key log is not needed any more.
+    pub const fn is_named(&self) -> bool {
+        self.client.offer.is_some()
+    }
+
     /// Returns whether records have been read whose tags are right.
     pub const fn has_read(&self) -> bool {
         self.client.has_read || self.server.has_read
     }
 
     /// Reads the next bytes of a direction.
-    pub fn read(&mut self, sender: Sender, bytes: &[u8], log: &KeyLog, on: &mut impl FnMut(Opened<'_>)) {
+    pub fn read(&mut self, sender: Sender, bytes: &[u8], log: &KeyLog, on: &mut dyn FnMut(Opened<'_>)) {
         if self.unread().is_none() {
             self.half(sender).read(bytes, log, on);
             self.agree(sender);
@@ -130,7 +135,7 @@ impl Decryption {
     }
 
     /// Skips bytes that were not captured.
-    pub fn skip(&mut self, sender: Sender, missing: u64, on: &mut impl FnMut(Opened<'_>)) {
+    pub fn skip(&mut self, sender: Sender, missing: u64, on: &mut dyn FnMut(Opened<'_>)) {
         if self.unread().is_none() {
             self.half(sender).skip(missing, on);
         }

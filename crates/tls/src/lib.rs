@@ -11,7 +11,7 @@
 //! | [`suite`] | versions and cipher suites, and the bytes that encryption adds to each record |
 //! | [`alert`] | names of alerts |
 //! | [`keylog`] | secrets of connections, as clients and servers log them |
-//! | [`schedule`], `cipher` | keys from secrets; plaintext from records, part by part |
+//! | [`schedule`], [`cipher`] | keys from secrets; plaintext from records, part by part |
 //! | [`decrypt`] | both directions of a connection with its secrets: plaintext out |
 //! | [`session`] | one end as a state machine without cryptography: flights and records of real sizes |
 //!
@@ -31,6 +31,7 @@
 //! ```
 
 pub mod alert;
+pub mod cipher;
 pub mod decrypt;
 pub mod direction;
 pub mod hello;
@@ -42,7 +43,6 @@ pub mod session;
 pub mod suite;
 
 mod bytes;
-mod cipher;
 
 pub use alert::Alert;
 pub use decrypt::Decryption;

@@ -1,4 +1,5 @@
 //! The integration tests of this crate, as one program.
 
+mod keys;
 mod threads;
 mod watch;

@@ -243,6 +243,7 @@ impl Dialogue {
             missing_direction: None,
             unexplained: Duration::ZERO,
             is_opening_lost: false,
+            keys: None,
             plot: None,
             host: None,
         }

@@ -261,12 +261,13 @@ impl Flow {
     /// server's turn in a TLS handshake.
     fn is_response(&self, segment: &Segment<'_>) -> bool {
         let payload = segment.tcp.payload;
+        let text = self.conversation.text(segment.from, payload);
         let is_of_handshake = || {
             matches!(payload, [20 | 22, 3, ..])
                 && self.conversation.tls().is_some_and(|tls| tls.is_read() && !tls.is_over())
         };
-        let responds = || is_of_handshake() || self.turns.is_response(payload);
-        let is_unseen = || self.before == GapStart::Unseen(Side::Client) && payload.starts_with(b"HTTP/1.");
+        let responds = || is_of_handshake() || self.turns.is_response(text);
+        let is_unseen = || self.before == GapStart::Unseen(Side::Client) && text.starts_with(b"HTTP/1.");
         segment.from == Side::Server
             && (self.before == GapStart::Data(Side::Client) && responds() || is_unseen())
     }

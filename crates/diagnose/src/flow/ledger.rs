@@ -384,11 +384,14 @@ impl Flow {
         let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;
         let (client, server) = (&self.ends.client.sender, &self.ends.server.sender);
         let alert = self.ends.client.alert;
+        // A reset that only responds to close_notify discards no response.
+        let is_lost =
+            alert == 0 || client.next > client.acknowledged + alert || self.conversation.tls().is_none();
         let unread = client.sent.iter().find(|sent| sent.end > client.acknowledged);
         let facts = LostResponses {
             reset: Mark { at, frame },
             requests: self.conversation.requests(),
-            unanswered: self.conversation.unanswered(),
+            unanswered: self.conversation.unanswered().filter(|_| is_lost),
             first_unanswered: self.conversation.first_unanswered(),
             unread: unread.map_or(last, |sent| Mark { at: sent.at, frame: sent.frame }),
             is_late: self.reference.server.has_ended && client.next > client.acknowledged + alert,

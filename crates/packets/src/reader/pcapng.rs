@@ -1,7 +1,7 @@
 //! Blocks, sections and interfaces: the format of Wireshark.
 //!
-//! All three kinds of packet blocks are read, and from interfaces the meaning of their timestamps; all other blocks are
-//! skipped, whatever their length. Several sections, each in its own byte order, may follow one another.
+//! All three kinds of packet blocks are read, from interfaces the meaning of their timestamps, and key logs of TLS (Decryption Secrets
+//! Blocks); all other blocks are skipped, whatever their length. Several sections, each in its own byte order, may follow one another.
 
 use std::io::Read;
 
@@ -16,6 +16,8 @@ use crate::LinkType;
 pub(super) struct Section {
     big_endian: bool,
     interfaces: Vec<Interface>,
+    /// Key logs of TLS since they were last taken.
+    pub(super) secrets: Vec<u8>,
 }
 
 /// Link-layer type of an interface's packets, and the meaning of their timestamps.
@@ -35,6 +37,11 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
+const DECRYPTION_SECRETS: u32 = 10;
+/// Type of secrets that are a key log of TLS.
+const TLS_KEY_LOG: u32 = 0x544c_534b;
+/// Maximum length of a block of secrets that is read; a line has 200 bytes.
+const MAX_SECRETS_BYTES: usize = 1 << 24;
 
 /// Maximum length of a packet's block with its options, and of an interface's description.
 const MAX_BLOCK_BYTES: usize = 4 * MAX_PACKET_BYTES;
@@ -82,6 +89,12 @@ impl Section {
         if total < BLOCK_FRAME || !total.is_multiple_of(4) {
             return Err(damaged("a block of an impossible length"));
         }
+        if kind == DECRYPTION_SECRETS && total <= MAX_SECRETS_BYTES {
+            let range = input.take(total)?.ok_or_else(truncated)?;
+            let body = range.start + BLOCK_HEADER..range.end - 4;
+            self.secrets.extend_from_slice(self.key_log(input.taken(body)));
+            return Ok(None);
+        }
         let is_read = matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
         if !is_read {
             return if input.skip(total as u64)? { Ok(None) } else { Err(truncated()) };
@@ -112,6 +125,15 @@ impl Section {
             link,
             bytes: body.start + bytes.start..body.start + bytes.end,
         }))
+    }
+
+    /// Returns the key log in a block of secrets; nothing if it has secrets of another kind.
+    fn key_log<'a>(&self, body: &'a [u8]) -> &'a [u8] {
+        const DATA: usize = 8;
+        let (kind, length) = (self.word(body, 0), self.word(body, 4) as usize);
+        let data = body.get(DATA..).unwrap_or_default();
+        let data = data.get(..length).unwrap_or(data);
+        if kind == TLS_KEY_LOG { data } else { &[] }
     }
 
     fn interface(&self, body: &[u8]) -> Interface {
@@ -254,6 +276,39 @@ mod tests {
         assert_eq!(next(), (1, 1, 7_000, LinkType::Raw, vec![0x45]));
         assert_eq!(next(), (2, 0, 5_000_976_562, LinkType::Ethernet, vec![0x45]));
         assert_eq!(next(), (3, 0, 5_000_976_562, LinkType::Ethernet, vec![1, 2, 0, 0]));
+    }
+
+    #[test]
+    fn key_logs_come_before_the_packets_that_follow_them() {
+        let raw = [0, 101, 0, 0, 0, 0, 0, 0];
+        let secrets = |kind: u32, text: &[u8]| {
+            let length = u32::try_from(text.len()).unwrap();
+            block(DECRYPTION_SECRETS, &[&kind.to_be_bytes(), &length.to_be_bytes(), text].concat())
+        };
+        let packet = block(SIMPLE_PACKET, &[0, 0, 0, 2, 1, 2]);
+        let capture = [
+            section(),
+            block(INTERFACE_DESCRIPTION, &raw),
+            secrets(TLS_KEY_LOG, b"one\n"),
+            packet.clone(),
+            packet.clone(),
+            secrets(0x5747_4b4c, b"WireGuard"),
+            secrets(TLS_KEY_LOG, b"two"),
+            packet,
+        ]
+        .concat();
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        let mut seen = Vec::new();
+        while let Some(frame) = reader.read_with(&mut |text| seen.push((0, text.to_vec()))).unwrap() {
+            let number = frame.number;
+            seen.push((number, Vec::new()));
+        }
+        let expected = [(0, b"one\n".to_vec()), (1, vec![]), (2, vec![]), (0, b"two".to_vec()), (3, vec![])];
+        assert_eq!(seen, expected);
+        let mut batch = crate::batch::FrameBatch::default();
+        Reader::new(capture.as_slice()).unwrap().read_batch(&mut batch).unwrap();
+        let secrets: Vec<_> = batch.secrets().map(|(before, text)| (before, text.to_vec())).collect();
+        assert_eq!((secrets, batch.len()), (vec![(1, b"one\n".to_vec()), (3, b"two".to_vec())], 3));
     }
 
     #[test]

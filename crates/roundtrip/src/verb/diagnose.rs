@@ -52,10 +52,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
                 matches!(network, CommandNetwork::Watched),
             )?
         }
-        None => files
-            .iter()
-            .map(|path| capture::read(path, &filter, is_plotted))
-            .collect::<Result<Vec<_>, capture::Error>>()?,
+        None => capture::read_all(files, &filter, is_plotted, arguments.keys.as_deref())?,
     };
     if let CommandNetwork::Emulated(link) = network
         && let Some(void) = link.stop()?.void()

@@ -116,7 +116,7 @@ impl Half {
         }
     }
 
-    pub(super) fn read(&mut self, bytes: &[u8], log: &KeyLog, on: &mut impl FnMut(Opened<'_>)) {
+    pub(super) fn read(&mut self, bytes: &[u8], log: &KeyLog, on: &mut dyn FnMut(Opened<'_>)) {
         let mut records = self.records;
         records.read(bytes, &mut |part| self.part(part, log, on));
         self.records = records;
@@ -125,7 +125,7 @@ impl Half {
         }
     }
 
-    pub(super) fn skip(&mut self, missing: u64, on: &mut impl FnMut(Opened<'_>)) {
+    pub(super) fn skip(&mut self, missing: u64, on: &mut dyn FnMut(Opened<'_>)) {
         let mut records = self.records;
         records.skip(missing, &mut |part| self.part(part, &KeyLog::default(), on));
         self.records = records;
@@ -158,7 +158,7 @@ impl Half {
         self.keys_of.as_ref().map(|of| of.version)
     }
 
-    fn part(&mut self, part: Part<'_>, log: &KeyLog, on: &mut impl FnMut(Opened<'_>)) {
+    fn part(&mut self, part: Part<'_>, log: &KeyLog, on: &mut dyn FnMut(Opened<'_>)) {
         if self.unread.is_some() {
             return;
         }
@@ -355,7 +355,7 @@ impl Half {
     }
 
     /// Reads bytes of an encrypted record.
-    fn body(&mut self, body: &[u8], on: &mut impl FnMut(Opened<'_>)) {
+    fn body(&mut self, body: &[u8], on: &mut dyn FnMut(Opened<'_>)) {
         let Some(mut record) = self.record.take() else { return };
         let Some(Layout { explicit, text }) = self.layout(record.header.length) else { return };
         let is_whole = record.at == 0 && body.len() == usize::from(record.header.length);
@@ -413,7 +413,7 @@ impl Half {
         plain: Vec<u8>,
         is_last: bool,
         is_whole: bool,
-        on: &mut impl FnMut(Opened<'_>),
+        on: &mut dyn FnMut(Opened<'_>),
     ) {
         if self.version() == Some(Version::Tls12) {
             return self.content(record, &plain, on);
@@ -452,7 +452,7 @@ impl Half {
         self.content(record, &text, on);
     }
 
-    fn content(&mut self, record: &mut RecordInProgress, text: &[u8], on: &mut impl FnMut(Opened<'_>)) {
+    fn content(&mut self, record: &mut RecordInProgress, text: &[u8], on: &mut dyn FnMut(Opened<'_>)) {
         match record.kind {
             Some(Kind::Message) => {
                 let mut messages = std::mem::take(&mut self.messages);
@@ -465,7 +465,7 @@ impl Half {
         }
     }
 
-    fn message(&mut self, message: Message<'_>, on: &mut impl FnMut(Opened<'_>)) {
+    fn message(&mut self, message: Message<'_>, on: &mut dyn FnMut(Opened<'_>)) {
         let Message { kind, length, body } = message;
         match kind {
             MessageType::ENCRYPTED_EXTENSIONS if self.phase == Phase::Handshake => {
@@ -486,7 +486,7 @@ impl Half {
     }
 
     /// Skips bytes of an encrypted record.
-    fn missing(&mut self, missing: usize, on: &mut impl FnMut(Opened<'_>)) {
+    fn missing(&mut self, missing: usize, on: &mut dyn FnMut(Opened<'_>)) {
         let Some(mut record) = self.record.take() else { return };
         let Some(Layout { explicit, text }) = self.layout(record.header.length) else { return };
         let (begin, end) = (record.at, record.at + missing);
@@ -518,7 +518,7 @@ impl Half {
     }
 
     /// Ends a record: compares its tag, and changes the keys if its messages do.
-    fn ends(&mut self, header: Header, on: &mut impl FnMut(Opened<'_>)) {
+    fn ends(&mut self, header: Header, on: &mut dyn FnMut(Opened<'_>)) {
         let Some(record) = self.record.take() else {
             let changes =
                 header.content == ContentType::ChangeCipherSpec && self.version() == Some(Version::Tls12);
