@@ -62,7 +62,7 @@ const limited = async (run) => {
 
 let captureCount = 0;
 /** Views of captures, which are read again with a key log that comes later. @type {Set<CaptureView>} */
-const views = new Set();
+const captureViews = new Set();
 /** Lines of all key logs that were given. */
 let keyLog = "";
 /** Begins a key log: comments, then a label, the random value of a Client Hello, and a secret. */
@@ -83,7 +83,7 @@ class CaptureView {
     this.isRemoved = false;
     /** Counts readings: a later one replaces those before. */
     this.reading = 0;
-    views.add(this);
+    captureViews.add(this);
   }
 
   async read() {
@@ -124,7 +124,7 @@ class CaptureView {
   remover() {
     return element("button", { type: "button", onclick: () => {
       this.isRemoved = true;
-      views.delete(this);
+      captureViews.delete(this);
       this.client.stop("removed", "cancelled");
       this.article.remove();
     } }, "Remove");
@@ -281,12 +281,12 @@ const RECORDING = /\.(har|json)(\.(gz|zst|bz2|xz))?$/i;
 /** Uses the key logs among files: captures that are shown are read again. Returns the other files. @param {File[]} files */
 const takeKeyLogs = async (files) => {
   const texts = await Promise.all(files.map((file) => file.slice(0, 1 << 14).text().catch(() => "")));
-  const logs = files.filter((file, index) => file.size <= MAX_KEY_LOG && KEY_LOG.test(texts[index]));
+  const logs = files.filter((file, index) => file.size <= MAX_KEY_LOG && KEY_LOG.test(texts[index] ?? ""));
   if (logs.length === 0) return files;
   for (const log of logs) keyLog += `${await log.text()}\n`;
   const note = document.getElementById("keys");
   if (note) note.textContent = `Key log: ${logs.map((log) => log.name).join(", ")}. Captures are read with it; it stays on this page.`;
-  for (const view of views) {
+  for (const view of captureViews) {
     view.client.stop("read again with a key log", "cancelled");
     view.read();
   }

@@ -19,6 +19,17 @@ const saved = async (name, format) => {
   return page.evaluate(() => window.savedBlob.text());
 };
 
+/** A capture without its secrets, and these: Decryption Secrets Blocks of a pcapng in little-endian order. */
+const withoutSecrets = (bytes) => {
+  const [bare, secrets] = [[], []];
+  for (let at = 0; at < bytes.length; at += bytes.readUInt32LE(at + 4)) {
+    const block = bytes.subarray(at, at + bytes.readUInt32LE(at + 4));
+    if (block.readUInt32LE(0) === 10) secrets.push(block.subarray(16, 16 + block.readUInt32LE(12)));
+    else bare.push(block);
+  }
+  return [Buffer.concat(bare), Buffer.concat(secrets)];
+};
+
 describe("captures", () => {
   test("a dropped capture is diagnosed, its verdict first", async () => {
     await dropFiles([{ name: "nagle", bytes: readFileSync(join(CORPUS, "capture", "nagle")) }]);
@@ -43,6 +54,28 @@ describe("captures", () => {
     await verdict("nagle").waitFor();
     await verdict("pipelined").waitFor();
     assert.match(await verdict("pipelined").textContent(), /server takes/);
+  });
+
+  test("a key log beside a capture shows what is within TLS, as on the command line", async () => {
+    const [bare, log] = withoutSecrets(readFileSync(join(CORPUS, "capture", "tls13-secrets")));
+    writeFileSync(join(scratch, "tls.pcapng"), bare);
+    writeFileSync(join(scratch, "keys.log"), log);
+    const urls = article("tls.pcapng").locator("td.url");
+    await choose(join(scratch, "tls.pcapng"));
+    await verdict("tls.pcapng").waitFor();
+    assert.equal(await urls.count(), 0);
+    await choose(join(scratch, "keys.log"));
+    await urls.first().waitFor({ state: "attached" });
+    // The longest comes first.
+    assert.deepEqual(await urls.allTextContents(), ["GET /slow", "GET /a"]);
+    assert.match(await page.locator("#keys").textContent(), /^Key log: keys.log\./);
+    assert.equal(await page.locator("article.capture").count(), 1);
+    const { stdout } = await roundtrip(scratch, "diagnose", "tls.pcapng", "--keys", "keys.log", "--format", "json");
+    assert.equal(await saved("tls.pcapng", "JSON"), stdout);
+    // What comes later is read with it, too.
+    await choose(join(CORPUS, "capture", "tls13-http2-secrets"));
+    await verdict("tls13-http2-secrets").waitFor();
+    assert.match(await article("tls13-http2-secrets").textContent(), /read with the key log: 1 of 1 connection/);
   });
 
   test("a finding shows its part of the plot, and the plot its finding", async () => {
