@@ -373,8 +373,6 @@ impl Findings {
     /// Moves the savings of windows that losses had reduced to the loss before them: without it the window had been larger. Their
     /// cause is only inferred, so the severity of the loss remains that of its repair.
     fn attribute_reduced_windows(&mut self) {
-        /// Below this the window cost nothing that is perceptible.
-        const MIN_SAVING: Duration = Duration::from_millis(1);
         let mut losses: [Option<usize>; 2] = [None; 2];
         let mut sums = vec![(0_u64, Duration::ZERO); self.retained.len()];
         for (index, finding) in self.retained.iter_mut().enumerate() {
@@ -388,7 +386,7 @@ impl Findings {
                 *loss = is_shown.then_some(index);
             } else if finding.cause == Cause::CongestionWindow
                 && let Some(loss) = *loss
-                && let Some(saving) = finding.saving.take_if(|saving| *saving >= MIN_SAVING)
+                && let Some(saving) = finding.saving.take()
             {
                 sums[loss] = (sums[loss].0 + 1, sums[loss].1 + saving);
             }

@@ -204,7 +204,6 @@ mod tests {
         diagnosed_on(datagrams, &[0])
     }
 
-    /// The same, captured on each of these interfaces.
     fn diagnosed_on(datagrams: &[(char, u64, u8, usize)], interfaces: &[u32]) -> Vec<FlowReport> {
         let (client, server) = (([192, 0, 2, 1], 50_000).into(), ([192, 0, 2, 2], 443).into());
         let mut diagnosis = Diagnosis::new(Options::default());

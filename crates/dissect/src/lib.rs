@@ -8,6 +8,7 @@
 //! | [`Mark`], [`Side`], [`Segment`] | a moment of the capture; one end of a connection; one packet, parsed |
 //! | [`connections`] | the open connections, found by their sockets |
 //! | [`sender`], [`flight`], [`tally`], [`mss`] | an end as a sender: what it had sent, what it knew to have arrived, what was in flight |
+//! | [`window_scale`] | the shift of windows, where a SYN was cut |
 //! | [`path`], [`pace`] | where the capture was taken, and the round trips; the rate of the slowest link |
 //! | [`opening_window`] | the time of a message whose window opens as in slow start |
 //! | [`clock`] | TCP timestamps: when a segment was generated |
@@ -77,6 +78,7 @@ pub mod tick;
 pub mod tls;
 pub mod turns;
 pub mod warm_up;
+pub mod window_scale;
 
 pub use ::tls::KeyLog;
 pub use ::tls::decrypt::Unread;

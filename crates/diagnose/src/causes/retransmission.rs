@@ -426,7 +426,6 @@ mod tests {
     use crate::finding::Confidence;
     use crate::report::VantagePoint;
     use crate::script::{Script, at_client, opened};
-    use crate::side::Side;
 
     #[test]
     fn retransmission_whose_original_had_arrived_lost_nothing() {
@@ -536,38 +535,6 @@ mod tests {
         );
         let last = found.last().unwrap();
         assert!(last.contains("data that was missing since packet 6 (packet 11)"), "{found:?}");
-    }
-
-    #[test]
-    fn message_behind_a_hole_waits_from_its_own_end_on() {
-        // A message of two segments of which the first is lost; the next message follows two seconds later.
-        let lines = opened(
-            15.0,
-            "30 C send=1460 lost\n30.1 C send=500\n45.1 S ack=0\n2000 C send=1460\n2000.1 C send=600\n2015 S ack=0\n\
-             2015.1 S ack=0\n2500 C seq=0 send=1460\n2515.1 S ack=4020\n2516 S send=100",
-        );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
-        let repair = report.findings.iter().find(|finding| finding.packets.contains(&11)).unwrap();
-        let saving = repair.saving.unwrap().as_millis_f64();
-        assert!((2_469.0..2_470.0).contains(&saving), "{saving}");
-        let total: f64 =
-            report.findings.iter().filter_map(|finding| Some(finding.saving?.as_millis_f64())).sum();
-        assert!(total < 2_520.0, "{total}");
-    }
-
-    #[test]
-    fn repeated_byte_without_its_receiver_may_be_a_window_probe() {
-        let found = |length: u32| {
-            let lines = format!(
-                "30 C send=100\n45 S send=1460\n46 S send={length} lost\n446 S seq=1460 send={length} lost\n\
-                 1246 S seq=1460 send={length}\n1262 C"
-            );
-            let lines = opened(15.0, &lines);
-            let report =
-                Script { one_way_ms: 15.0, lines: &lines }.diagnose_only(VantagePoint::Server, Side::Server);
-            report.findings.iter().any(|finding| finding.cause == Cause::RetransmissionTimeout)
-        };
-        assert_eq!((found(1), found(2)), (false, true));
     }
 
     /// Ten segments of which the third is lost, and the reaction to the acknowledgements.

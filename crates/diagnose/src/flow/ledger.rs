@@ -32,6 +32,7 @@ impl Flow {
     /// Judges the gap, and starts the next.
     pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
+        self.infer_no_scale(&gap);
         let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
         let is_turn = gap.wait.side == Side::Server && gap.before == GapStart::Data(Side::Client);
         self.has_prompt_data |= is_turn && gap.length > 0 && gap.duration() < NEARBY;

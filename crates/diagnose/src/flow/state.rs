@@ -37,6 +37,9 @@ pub(super) struct EndState {
     /// Shift of the windows that this side offers.
     pub(super) scale: Option<u8>,
     pub(super) scale_offer: ScaleOffer,
+    /// The largest window field that it sent, and the number of times that its peer stopped there: where no SYN was captured.
+    pub(super) widest_field: u16,
+    pub(super) stops_at_field: u8,
     /// Whether its SYN does not permit SACK.
     pub(super) refuses_sack: bool,
     /// The last packets, to recognize a second capture of one.
