@@ -121,9 +121,10 @@ def judged(roundtrip, case, transport, way, written=None):
 
 
 def elapsed(made):
-    """Milliseconds from the first packet of all connections to the last."""
+    """Milliseconds from the first packet of all connections to the last, without their ends: a pool closes when its program ends."""
     flows = made["flows"]
-    return max(flow["at_ms"] + flow["elapsed_ms"] for flow in flows) - min(flow["at_ms"] for flow in flows)
+    ends = [flow["at_ms"] + flow["elapsed_ms"] - flow["account_ms"].get("closing", 0) for flow in flows]
+    return max(ends) - min(flow["at_ms"] for flow in flows)
 
 
 def savings(roundtrip, chosen):
@@ -138,7 +139,8 @@ def savings(roundtrip, chosen):
         if isinstance(faulty, str) or isinstance(healthy, str):
             continue
         expected = case.except_for.get(transport, case.first).split()
-        of_cause = [cause for cause in faulty["causes"] if cause["cause"] in expected and cause.get("saving_ms")]
+        # Of several causes that may come first, the one that does.
+        of_cause = [cause for cause in faulty["causes"] if cause["cause"] in expected and cause.get("saving_ms")][:1]
         predicted, obtained = sum(cause["saving_ms"] for cause in of_cause), elapsed(faulty) - elapsed(healthy)
         # A failure has no saving, and a few milliseconds are the host's.
         if predicted < 20:

@@ -148,6 +148,8 @@ struct Tally {
     retained: usize,
     /// Minimum time lost among those retained.
     least: Duration,
+    /// Time that a fix would save of those not retained.
+    unlisted_saving: Duration,
     /// Number of stalls too short for a finding, the time that a fix would save of them, and their sum with the evidence
     /// of the longest.
     short: u64,
@@ -161,9 +163,17 @@ impl Tally {
             Some(index) => &mut tallies[index],
             None => {
                 tallies.reserve_exact(1);
-                let count = Count { cause, times: 0, lost: Duration::ZERO };
-                let (least, short_saving) = (Duration::MAX, Duration::ZERO);
-                tallies.push_mut(Self { count, retained: 0, least, short: 0, short_saving, short_sum: None })
+                let (least, none) = (Duration::MAX, Duration::ZERO);
+                let count = Count { cause, times: 0, lost: none, saving: none };
+                tallies.push_mut(Self {
+                    count,
+                    retained: 0,
+                    least,
+                    unlisted_saving: none,
+                    short: 0,
+                    short_saving: none,
+                    short_sum: None,
+                })
             }
         }
     }
@@ -173,7 +183,7 @@ impl Tally {
     fn report_short_stalls(&mut self, retained: &mut Vec<Finding>) {
         /// Imperceptible below this; and the least sum that is worth a finding of its own.
         const FELT: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
-        let Self { count, retained: _, least: _, short, short_saving, short_sum } = self;
+        let Self { count, retained: _, least: _, unlisted_saving: _, short, short_saving, short_sum } = self;
         let alike =
             retained.iter_mut().filter(|retained| retained.cause == count.cause && retained.saving.is_some());
         let (millis, most) = (millis(*short_saving), alike.max_by_key(|retained| retained.lost));
@@ -195,11 +205,13 @@ impl Tally {
 
     /// Sets the severity of the cause's findings by their savings, of `waited` time, and that of the worst by their sum:
     /// one fix saves all. A program takes its time for each request anew.
-    fn grade(&self, retained: &mut [Finding], waited: Duration) {
+    fn grade(&mut self, retained: &mut [Finding], waited: Duration) {
         let cause = self.count.cause;
         let mut sum = Duration::ZERO;
+        self.count.saving = self.unlisted_saving;
         let alike = retained.iter_mut().filter(|retained| retained.cause == cause);
         for finding in alike {
+            self.count.saving += finding.saving.unwrap_or_default();
             let is_of_saving = !cause.is_failure() || finding.saving.is_some();
             let saving = finding.saving.unwrap_or_default();
             // A client's stall within a handshake is graded as a server's.
@@ -234,15 +246,17 @@ pub struct Count {
     pub times: u64,
     /// Total time lost.
     pub lost: Duration,
+    /// Total time that a fix would save; zero if that is unknown.
+    pub saving: Duration,
 }
 
 impl Findings {
-    /// Counts a stall, and retains it if it is among the `most` worst of its cause. Only then is its evidence
-    /// formatted.
+    /// Counts a stall, of which a fix saves `saving`, and retains it if it is among the `most` worst of its cause. Only
+    /// then is its evidence formatted.
     pub(crate) fn add(
         &mut self,
         cause: Cause,
-        lost: Duration,
+        [lost, saving]: [Duration; 2],
         most: usize,
         finding: impl FnOnce() -> Finding,
     ) {
@@ -254,11 +268,14 @@ impl Findings {
             self.retained.push(finding());
         } else if tally.least < lost {
             let alike = self.retained.iter().enumerate().filter(|(_, retained)| retained.cause == cause);
-            if let Some((index, _)) = alike.min_by_key(|(_, retained)| retained.lost) {
+            if let Some((index, least)) = alike.min_by_key(|(_, retained)| retained.lost) {
+                tally.unlisted_saving += least.saving.unwrap_or_default();
                 self.retained[index] = finding();
             }
             let alike = self.retained.iter().filter(|retained| retained.cause == cause);
             tally.least = alike.map(|retained| retained.lost).min().unwrap_or(Duration::MAX);
+        } else {
+            tally.unlisted_saving += saving;
         }
     }
 
@@ -303,6 +320,8 @@ impl Findings {
             finding.saving = Some(saving.saturating_sub(less));
             less = less.saturating_sub(saving);
         }
+        let unlisted = &mut Tally::of(&mut self.tallies, cause).unlisted_saving;
+        *unlisted = unlisted.saturating_sub(less);
     }
 
     /// Returns the number of occurrences of a cause.
@@ -439,10 +458,12 @@ mod tests {
         let mut findings = Findings::default();
         for millis in 1..=200 {
             let lost = Duration::from_millis(millis);
-            findings.add(Cause::DelayedAck, lost, 64, || finding(millis));
+            let saved = || Finding { saving: Some(lost), ..finding(millis) };
+            findings.add(Cause::DelayedAck, [lost; 2], 64, saved);
         }
         let (retained, counts) = findings.into_sorted(Duration::ZERO);
-        assert_eq!((counts[0].times, counts[0].lost), (200, Duration::from_millis(20_100)));
+        let Count { cause: _, times, lost, saving } = counts[0];
+        assert_eq!((times, [lost, saving]), (200, [Duration::from_millis(20_100); 2]));
         assert_eq!(
             (retained.len(), retained[0].lost, retained[63].lost),
             (64, Duration::from_millis(200), Duration::from_millis(137))
@@ -470,7 +491,7 @@ mod tests {
             loss(5, Confidence::Medium),
             window(6, 500, Side::Server),
         ] {
-            findings.add(stall.cause, stall.lost, 64, || stall);
+            findings.add(stall.cause, [stall.lost, stall.saving.unwrap_or_default()], 64, || stall);
         }
         let (retained, _) = findings.into_sorted(SECOND);
         let savings: Vec<_> = retained.iter().map(|retained| retained.saving).collect();
@@ -487,7 +508,7 @@ mod tests {
         findings.add_short(Cause::DelayedAck, Duration::from_millis(4));
         for millis in [6, 9, 7] {
             let found = Finding { saving: Some(Duration::from_millis(millis)), ..finding(millis) };
-            findings.add(Cause::DelayedAck, found.lost, 64, || found);
+            findings.add(Cause::DelayedAck, [found.lost; 2], 64, || found);
         }
         findings.add_short(Cause::DelayedAck, Duration::from_millis(3));
         let (retained, counts) = findings.into_sorted(Duration::ZERO);
@@ -517,7 +538,14 @@ mod tests {
         let mut findings = Findings::default();
         for millis in savings {
             let (lost, saving) = (SECOND, Some(Duration::from_millis(*millis)));
-            findings.add(cause, lost, 64, || Finding { cause, lost, saving, confidence, ..finding(*millis) });
+            let times = [lost, saving.unwrap_or_default()];
+            findings.add(cause, times, 64, || Finding {
+                cause,
+                lost,
+                saving,
+                confidence,
+                ..finding(*millis)
+            });
         }
         findings.into_sorted(SECOND).0.into_iter().map(|finding| finding.severity).collect()
     }

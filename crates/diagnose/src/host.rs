@@ -142,8 +142,11 @@ impl FlowReport {
         let packets = vec![self.first_packet];
         self.findings.push(Finding { severity, lost: time, saving: Some(time), packets, ..finding });
         match self.counts.iter_mut().find(|count| count.cause == cause) {
-            Some(count) => (count.times, count.lost) = (count.times + 1, count.lost + time),
-            None => self.counts.push(Count { cause, times: 1, lost: time }),
+            Some(count) => {
+                let Count { cause: _, times, lost, saving } = count;
+                (*times, *lost, *saving) = (*times + 1, *lost + time, *saving + time);
+            }
+            None => self.counts.push(Count { cause, times: 1, lost: time, saving: time }),
         }
     }
 }

@@ -67,7 +67,6 @@ mod runtime;
 #[path = "../tests/support/script.rs"]
 mod script;
 pub mod table;
-mod text;
 mod tick;
 mod whole;
 
@@ -82,3 +81,4 @@ pub use options::Options;
 pub use report::FlowReport;
 pub use table::{Diagnosis, PacketPosition};
 pub use trace::account::{self, Account, Share};
+use trace::text;

@@ -137,7 +137,8 @@ impl QuicFlow {
         let of_opening = [quic::unanswered(&self.opening, self.last_at), quic::handshake(&self.opening)];
         let is_counted = |finding: &crate::Finding| finding.at + finding.lost > self.since;
         for finding in of_opening.into_iter().flatten().chain(limited).filter(is_counted) {
-            findings.add(finding.cause, finding.lost, MAX_FINDINGS, || finding);
+            let times = [finding.lost, finding.saving.unwrap_or_default()];
+            findings.add(finding.cause, times, MAX_FINDINGS, || finding);
         }
         let (findings, counts) = findings.into_sorted(account.waited());
         let QuicOpening { began, answered, rounds, .. } = &self.opening;

@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn coarse_clock_withdraws_times_but_not_facts() {
-        let count = |cause| Count { cause, times: 1, lost: Duration::ZERO };
+        let count = |cause| Count { cause, times: 1, lost: Duration::ZERO, saving: Duration::ZERO };
         let mut counts = [Cause::Nagle, Cause::ConnectionRefused, Cause::PathMtu].map(count).to_vec();
         retract_unmeasurable(
             Duration::from_millis(500),

@@ -18,9 +18,9 @@ pub mod sarif;
 pub mod tap;
 
 use diagnose::cause::Describe as _;
+use trace::text::counted;
 use wire::Duration;
 
-use crate::group::counted;
 use crate::span::{moment, shown};
 use crate::verdict::{Case, FindingRef, Outcome};
 use crate::watched::view::program;

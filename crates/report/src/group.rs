@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use diagnose::cause::Describe as _;
-use diagnose::{Cause, Finding, FlowReport};
+use diagnose::{Cause, Finding, FlowReport, Share};
+use trace::text::counted;
 use wire::{Duration, Time};
 
 use crate::Capture;
@@ -23,8 +24,6 @@ pub struct Group<'a> {
     pub worst: (&'a FlowReport, &'a Finding),
     /// Number of connections with such findings.
     pub connections: usize,
-    /// Number of occurrences listed as findings.
-    pub listed: u64,
     /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
     /// The part of the elapsed time in which at least one connection waited.
@@ -32,15 +31,17 @@ pub struct Group<'a> {
 }
 
 /// Returns the causes worth fixing, and the others: failures that no time makes good first, then by the saving of a fix,
-/// then by the time lost. The time of a server counts there only as far as its own connections do not show for what it waited.
+/// then by the time lost. A change of a server saves its time only as far as its own connections do not show for what it waited.
 pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
     let mut groups: Vec<Group<'_>> =
         Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
-    let explained = explained(capture);
+    if let Some(group) = groups.iter_mut().find(|group| group.cause == Cause::ServerThink) {
+        let explained = explained(capture);
+        group.saving = group.saving.map(|saving| saving.saturating_sub(explained));
+    }
     groups.sort_by_key(|group| {
         let is_final = group.cause.is_failure() && group.saving.is_none();
-        let explained = if group.cause == Cause::ServerThink { explained } else { Duration::ZERO };
-        Reverse((is_final, group.saving.unwrap_or_default().saturating_sub(explained), group.lost))
+        Reverse((is_final, group.saving.unwrap_or_default(), group.lost))
     });
     groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
 }
@@ -52,13 +53,15 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
     let listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
     let savings = listed.iter().filter_map(|(_, finding)| finding.saving);
+    let saving = savings.reduce(|sum, saving| sum + saving);
     // Concurrent connections wait at the same time: no fix saves more than the elapsed time.
     let spans = listed
         .iter()
         .map(|(_, finding)| (finding.at, finding.at + finding.lost.max(finding.saving.unwrap_or_default())));
-    let (times, lost) = found
-        .iter()
-        .fold((0, Duration::ZERO), |(times, lost), (_, count)| (times + count.times, lost + count.lost));
+    let (times, lost, counted) =
+        found.iter().fold((0, Duration::ZERO, Duration::ZERO), |(times, lost, saving), (_, count)| {
+            (times + count.times, lost + count.lost, saving + count.saving)
+        });
     let united = united(spans.collect());
     // Those that are not listed may have been at any time.
     let is_complete = listed.len() as u64 == times;
@@ -73,37 +76,45 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         lost,
         worst,
         connections: found.len(),
-        listed: listed.len() as u64,
-        saving: savings.reduce(|sum, saving| sum + saving).map(|sum| sum.min(united)),
+        saving: saving.map(|listed| extrapolated(listed, united, counted).min(elapsed(capture))),
         wall_clock,
     })
 }
 
-/// Returns the time for which servers that are clients elsewhere waited there, for something else than another program.
+/// Returns the time for which servers that are clients elsewhere waited there, for distance or a stall, not for another
+/// program: no change of theirs saves it.
 fn explained(capture: &Capture) -> Duration {
-    let span = |finding: &Finding| (finding.at, finding.at + finding.lost);
-    let of = |flow: &FlowReport, is_think: bool| -> Vec<(Time, Time)> {
-        let is_of_it = |finding: &&Finding| {
-            (finding.cause == Cause::ServerThink) == is_think && finding.cause.about().is_fault
-        };
-        flow.findings.iter().filter(is_of_it).map(span).collect()
-    };
-    let mut spans = Vec::new();
-    for front in &capture.flows {
-        let thinks = of(front, true);
-        if thinks.is_empty() {
-            continue;
-        }
-        let is_behind =
-            |flow: &&FlowReport| flow.client.ip() == front.server.ip() && flow.server != front.server;
-        let stalls: Vec<_> =
-            capture.flows.iter().filter(is_behind).flat_map(|flow| of(flow, false)).collect();
-        for (from, until) in thinks {
-            let common = stalls.iter().map(|(began, ended)| (from.max(*began), until.min(*ended)));
-            spans.extend(common.filter(|(began, ended)| began < ended));
+    let mut servers: BTreeMap<SocketAddr, Vec<(Time, Time)>> = BTreeMap::new();
+    for flow in &capture.flows {
+        let thinks = flow.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+        let spans: Vec<_> = thinks.map(|finding| (finding.at, finding.at + finding.lost)).collect();
+        if !spans.is_empty() {
+            servers.entry(flow.server).or_default().extend(spans);
         }
     }
-    united(spans)
+    let of_server = |(server, thinks): (SocketAddr, Vec<(Time, Time)>)| -> Duration {
+        let thinks = merged(thinks);
+        let while_it_thought = |flow: &FlowReport| {
+            let (began, ended) = (flow.started, flow.started + flow.elapsed);
+            let first = thinks.partition_point(|(_, until)| *until <= began);
+            let common = thinks[first..].iter().take_while(|(from, _)| *from < ended);
+            let common = common.map(|(from, until)| (*until).min(ended).since((*from).max(began)));
+            common.sum::<Duration>().min(on_the_way(flow))
+        };
+        let behind =
+            capture.flows.iter().filter(|flow| flow.client.ip() == server.ip() && flow.server != server);
+        behind.map(while_it_thought).sum::<Duration>().min(length(&thinks))
+    };
+    servers.into_iter().map(of_server).sum()
+}
+
+/// Returns a connection's time in which neither program was waited for.
+fn on_the_way(flow: &FlowReport) -> Duration {
+    let of_a_program = |share: &Share| {
+        let thinks = [Cause::ClientThink, Cause::ServerThink].map(Share::Stall);
+        thinks.contains(share) || matches!(share, Share::Idle | Share::Closing | Share::Unknown)
+    };
+    flow.account.iter().filter(|(share, _)| !of_a_program(share)).map(|(_, time)| time).sum()
 }
 
 /// Returns the time from the first packet of any connection to the last.
@@ -113,16 +124,38 @@ fn elapsed(capture: &Capture) -> Duration {
     ended.since(began.min(ended))
 }
 
-/// Returns the time covered by at least one of the spans.
-fn united(mut spans: Vec<(Time, Time)>) -> Duration {
-    spans.sort_unstable();
-    let mut reached = Time::ZERO;
-    let mut total = Duration::ZERO;
-    for (from, until) in spans {
-        total += until.since(from.max(reached).min(until));
-        reached = reached.max(until);
+/// Returns the elapsed time that a fix of all occurrences saves: `counted` if each is counted, of which `listed` falls
+/// within the `united` spans of the findings. Those that are not listed may have been at any time, and overlap as these do.
+fn extrapolated(listed: Duration, united: Duration, counted: Duration) -> Duration {
+    let all = counted.max(listed);
+    if listed <= united {
+        return all;
     }
-    total
+    let [all, united, listed] = [all, united, listed].map(|time| u128::from(time.as_nanos()));
+    Duration::from_nanos(u64::try_from(all * united / listed).unwrap_or(u64::MAX))
+}
+
+/// Returns the time covered by at least one of the spans.
+fn united(spans: Vec<(Time, Time)>) -> Duration {
+    length(&merged(spans))
+}
+
+/// Returns the spans in order, those that touch as one.
+fn merged(mut spans: Vec<(Time, Time)>) -> Vec<(Time, Time)> {
+    spans.sort_unstable();
+    spans.dedup_by(|next, (_, until)| {
+        let touches = next.0 <= *until;
+        if touches {
+            *until = next.1.max(*until);
+        }
+        touches
+    });
+    spans
+}
+
+/// Returns the sum of disjoint spans.
+fn length(spans: &[(Time, Time)]) -> Duration {
+    spans.iter().map(|(from, until)| until.since(*from)).sum()
 }
 
 impl Group<'_> {
@@ -158,17 +191,16 @@ impl Group<'_> {
         format!("{worst} {}{connection}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
     }
 
-    /// Returns a sentence on the time that a fix would save over all listed findings; `None` if that is unknown.
+    /// Returns a sentence on the time that a fix would save over all occurrences; `None` if that is unknown.
     pub fn saving(&self) -> Option<String> {
         let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
-        let min = if self.times > self.listed { "at least" } else { "about" };
         let all = match (self.times, self.connections) {
             (1, _) => String::new(),
             (times, 1) => format!(" in all {times} cases"),
             (_, connections) => format!(" of the elapsed time, in {connections} connections"),
         };
         let confidence = self.worst.1.confidence.name();
-        Some(format!("A fix would save {min} {}{all} (confidence: {confidence}).", shown(saving)))
+        Some(format!("A fix would save about {}{all} (confidence: {confidence}).", shown(saving)))
     }
 
     /// Returns the server with the highest cost; `None` if there is only one server.
@@ -193,13 +225,10 @@ impl Group<'_> {
     }
 }
 
-/// Formats a count: `1 packet`, `2 packets`.
-pub fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
+    use diagnose::finding::Count;
+
     use super::*;
 
     #[test]
@@ -250,5 +279,29 @@ mod tests {
         let groups = groups(&many).0;
         let cost = groups.iter().find(|group| group.cause == Cause::RetransmissionTimeout).unwrap().cost();
         assert!(cost.starts_with(&format!("{} lost, 40 times in 20 connections; ", shown(lost))), "{cost}");
+    }
+
+    #[test]
+    fn a_change_of_a_server_saves_nothing_of_its_own_connections_way() {
+        let mut capture = concurrent(2);
+        let [front, behind] = &mut capture.flows[..] else { panic!("two connections") };
+        // It thinks as long as the second connection lasts, and is the client of that one.
+        front.server = SocketAddr::new(behind.client.ip(), 81);
+        let lost = behind.elapsed;
+        let (cause, saving) = (Cause::ServerThink, Some(lost));
+        let think = Finding { cause, at: behind.started, lost, saving, ..front.findings[0].clone() };
+        let count = Count { cause, times: 1, lost, saving: lost };
+        (front.findings, front.counts) = (vec![think], vec![count]);
+        let way = on_the_way(behind);
+        let saving = |capture: &Capture| {
+            let (worth, others) = groups(capture);
+            let group = worth.iter().chain(&others).find(|group| group.cause == cause);
+            group.and_then(|group| group.saving).unwrap()
+        };
+        assert!(way > Duration::from_millis(200), "{way:?}");
+        assert_eq!(saving(&capture), lost.saturating_sub(way));
+        // Elsewhere it explains nothing.
+        capture.flows[0].server = SocketAddr::from(([10, 9, 9, 9], 81));
+        assert_eq!(saving(&capture), lost);
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use diagnose::FlowReport;
 use diagnose::cause::Describe as _;
+use trace::text::counted;
 
 use crate::Capture;
-use crate::group::counted;
 
 /// Connections of other programs in a live capture.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,9 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use diagnose::{FlowReport, Side};
+use trace::text::counted;
 use wire::Duration;
 
-use crate::group::counted;
 use crate::span::shown;
 
 /// A socket, by its own address and its peer's.

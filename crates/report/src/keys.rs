@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use diagnose::{KeyUse, Unread};
 use serde_json::{Value, json};
 
-use crate::group::counted;
+use trace::text::counted;
 
 /// Use of a key log for the connections of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use std::fmt::Write;
 use diagnose::cause::Describe as _;
 use diagnose::{Account, Cause, Finding, FlowReport, Share};
 use render::report::html::{Document, escaped};
+use trace::text::counted;
 use wire::Duration;
 
-use crate::group::{Group, counted, groups};
+use crate::group::{Group, groups};
 use crate::span::shown;
 use crate::{Capture, advice, headline, kernel, oddity};
 

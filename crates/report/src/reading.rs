@@ -9,11 +9,11 @@ use std::sync::Arc;
 use diagnose::{Account, Cause, FlowReport, KeyLog, Options};
 use packets::clock::{Clock, Verdict};
 use packets::{Frame, LinkType, Reader, Unreadable};
+use trace::text::counted;
 use wire::Time;
 
 use crate::Capture;
 use crate::filter::Filter;
-use crate::group::counted;
 use crate::in_between::OtherPrograms;
 use crate::kernel::KernelStats;
 use crate::keys::KeyReport;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use diagnose::Cause;
 use packets::tunnel::Tunnel;
+use trace::text::counted;
 use wire::packet::{Packet, Transport, UdpDatagram};
-
-use crate::group::counted;
 
 /// Packets of a capture, read and skipped.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,10 @@ use diagnose::report::{Protocol, VantagePoint};
 use diagnose::{Doubt, FlowReport, Share, Side};
 use render::output::grid::wrap;
 use render::terminal::Terminal;
+use trace::text::counted;
 use wire::Duration;
 
-use crate::group::{Group, counted, groups};
+use crate::group::{Group, groups};
 use crate::span::{moment, shown};
 use crate::watched::view;
 use crate::{Capture, advice, headline, in_between, kernel, oddity, serial};

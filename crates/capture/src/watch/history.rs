@@ -20,9 +20,9 @@
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Severity};
 use linux::sockets::{CongestionState, State, TcpSocket};
-use report::group::counted;
 use report::span::shown;
 use report::watched::Stall;
+use trace::text::counted;
 use wire::{Duration, Time};
 
 /// The samples of one socket so far.

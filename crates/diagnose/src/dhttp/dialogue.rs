@@ -315,6 +315,6 @@ impl Dialogue {
         if lost < cause.about().min_duration || lost >= LEAP || wait.to.at <= self.since {
             return;
         }
-        self.findings.add(cause, lost, MAX_FINDINGS, || wait.finding(cause, evidence()));
+        self.findings.add(cause, [lost; 2], MAX_FINDINGS, || wait.finding(cause, evidence()));
     }
 }

@@ -307,15 +307,17 @@ impl Flow {
         if is_repair {
             self.claimed = gap.wait.to.at;
         }
-        self.findings.add(cause, lost, self.limits.findings.into(), finding);
+        let times = [lost, ruling.saving.unwrap_or_default()];
+        self.findings.add(cause, times, self.limits.findings.into(), finding);
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        let Finding { cause, at, lost, .. } = finding;
+        let Finding { cause, at, lost, saving, .. } = finding;
         if at + lost <= self.since || lost >= LEAP {
             return;
         }
-        self.findings.add(cause, lost, self.limits.findings.into(), || finding);
+        let times = [lost, saving.unwrap_or_default()];
+        self.findings.add(cause, times, self.limits.findings.into(), || finding);
     }
 
     /// Records the end of the handshake.

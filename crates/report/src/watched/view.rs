@@ -2,11 +2,11 @@
 
 use diagnose::cause::Describe as _;
 use serde_json::{Value, json};
+use trace::text::counted;
 
 use super::{Row, WatchReport};
 use crate::advice::party_name;
 use crate::command::CommandExit;
-use crate::group::counted;
 use crate::span::shown;
 
 /// Returns lines of at most `width` columns and `height` rows, for a terminal that is redrawn repeatedly.

@@ -3,17 +3,17 @@
 use wire::Duration;
 
 /// Formats a count for output: `1 segment`, `2 segments`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
+pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Formats a range of packets for output: `packet 5`, `packets 5 to 7`.
-pub(crate) fn packets(first: u64, last: u64) -> String {
+pub fn packets(first: u64, last: u64) -> String {
     if first == last { format!("packet {first}") } else { format!("packets {first} to {last}") }
 }
 
 /// Formats a duration for output: `9.3 ms`, `93 ms`, `1.24 s`, `4.5 min`.
-pub(crate) fn millis(span: Duration) -> String {
+pub fn millis(span: Duration) -> String {
     match span.as_millis_f64() {
         millis if millis < 10.0 => format!("{millis:.1} ms"),
         millis if millis < 999.5 => format!("{millis:.0} ms"),
