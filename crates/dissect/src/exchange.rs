@@ -629,6 +629,18 @@ mod tests {
     }
 
     #[test]
+    fn request_before_a_damaged_record_counts() {
+        let text = TRANSCRIPTS[1];
+        // The tag at the end of the response's first record.
+        let response = text.lines().rfind(|line| line.starts_with("S ") && line.len() > 200).unwrap();
+        let last = if response.ends_with('0') { "1" } else { "0" };
+        let damaged = format!("{}{last}", &response[..response.len() - 1]);
+        let partly = with_keys(&text.replace(response, &damaged), |_| true).exchanges;
+        assert_eq!(partly.key_use(), Some(KeyUse::Partly(Unread::WrongSecret)));
+        assert_eq!((partly.kind(), partly.requests(), partly.unanswered()), (Kind::Tls, 1, None));
+    }
+
+    #[test]
     fn kind_follows_from_the_first_bytes() {
         let kind = |payload: &[u8]| {
             let mut played = Played::new();

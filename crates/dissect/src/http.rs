@@ -201,7 +201,7 @@ impl<C: Clone> Conversation<C> {
     }
 
     /// Stops reading: this is not HTTP, or it cannot be followed further.
-    fn lose(&mut self) {
+    pub(crate) fn lose(&mut self) {
         self.is_lost = true;
         self.streams = Both::default();
         self.open.clear();

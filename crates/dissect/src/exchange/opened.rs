@@ -209,9 +209,9 @@ impl<C: Clone + Default> MessageReaders<'_, C> {
         }
     }
 
-    /// Forgets messages of which nothing more is read.
+    /// Forgets messages of which nothing more is read; those so far count.
     fn clear(&mut self) {
-        *self.http1 = Conversation::default();
-        *self.http2 = None;
+        self.http1.lose();
+        self.http1.requests += self.http2.take().map_or(0, |http2| http2.requests);
     }
 }
