@@ -46,6 +46,8 @@ pub struct Fetcher {
     /// TLS of the connections, if any has it.
     security: Option<Box<Security>>,
     outputs: VecDeque<Output>,
+    /// The last poll, if nothing has happened since: its time, and the policy's timeout.
+    polled: Option<(Time, Option<Time>)>,
 }
 
 impl Fetcher {
@@ -98,7 +100,7 @@ impl Fetcher {
         security: Option<Box<Security>>,
     ) -> Result<Self, PlanError> {
         let policy = Policy::new(now, plan)?;
-        let mut fetcher = Self { policy, transport, security, outputs: VecDeque::new() };
+        let mut fetcher = Self { policy, transport, security, outputs: VecDeque::new(), polled: None };
         fetcher.exchange(now);
         Ok(fetcher)
     }
@@ -106,6 +108,7 @@ impl Fetcher {
     /// Handles input from the network.
     pub fn handle(&mut self, now: Time, input: FromWire<'_>) {
         self.expire(now);
+        self.polled = None;
         match self.security.as_mut().map_or(Err(input), |security| security.handle(input)) {
             Ok(arrivals) => {
                 self.flush_security();
@@ -119,12 +122,19 @@ impl Fetcher {
     /// Next output.
     pub fn poll(&mut self, now: Time) -> Output {
         loop {
-            let page = self.expire(now);
+            let page = match self.polled {
+                Some((at, page)) if at == now => page,
+                Some(_) | None => self.expire(now),
+            };
+            self.polled = Some((now, page));
             if let Some(output) = self.outputs.pop_front() {
                 return output;
             }
             match self.transport.poll(now) {
-                Progress::Some => self.exchange(now),
+                Progress::Some => {
+                    self.exchange(now);
+                    self.polled = None;
+                }
                 Progress::Timeout(transport) => {
                     return Output::Timeout([page, transport].into_iter().flatten().min());
                 }

@@ -70,7 +70,7 @@ impl Security {
             return Vec::new();
         };
         let mut plaintext = Vec::new();
-        let result = session.receive(bytes, &mut |part| plaintext.extend_from_slice(part));
+        let result = session.receive_into(bytes, &mut plaintext);
         let mut arrivals = Vec::new();
         if session.can_send() && !std::mem::replace(is_announced, session.can_send()) {
             arrivals.push(Arrival::Connected(id));

@@ -104,7 +104,7 @@ impl HttpConnection {
         match (&mut self.tls, input) {
             (Some(session), server::Input::Received(bytes)) => {
                 let mut plaintext = Vec::new();
-                let result = session.receive(bytes, &mut |part| plaintext.extend_from_slice(part));
+                let result = session.receive_into(bytes, &mut plaintext);
                 self.outputs.extend(std::iter::from_fn(|| session.next_write()).map(server::Output::Send));
                 if !plaintext.is_empty() {
                     self.protocol.handle(now, server::Input::Received(&plaintext), &mut self.outputs);
@@ -290,7 +290,7 @@ fn end(
 
 /// A request in HTTP/1.1's form, for the site.
 fn request_head(fields: &[Field]) -> RequestHead {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes| String::from_utf8_lossy(bytes);
     let mut head = RequestHead {
         method: Method::Get,
         target: String::new(),
@@ -300,7 +300,7 @@ fn request_head(fields: &[Field]) -> RequestHead {
     for Field { name, value } in fields {
         match &name[..] {
             b":method" => head.method = Method::from_name(&text(value)),
-            b":path" => head.target = text(value),
+            b":path" => head.target = text(value).into_owned(),
             b":scheme" | b":authority" => {}
             // A field that HTTP/1 would not allow says nothing to the site.
             name => drop(head.fields.push(&text(name), &text(value))),

@@ -233,6 +233,8 @@ impl Endpoint {
             };
             let flags = if is_last { FrameHeader::END_STREAM } else { 0 };
             let chunk = body.get(from..to).unwrap_or_default();
+            // As much as the write may have, where more follows.
+            bytes.reserve(if is_last { HEADER_BYTES + chunk.len() } else { space + HEADER_BYTES });
             self.windows.sent(stream, u32::try_from(chunk.len()).unwrap_or(u32::MAX));
             write::frame(FrameType::Data, flags, stream, chunk, &mut bytes);
             if is_last {
@@ -331,9 +333,12 @@ impl Endpoint {
         let stream = header.stream;
         match header.kind {
             FrameType::Headers => {
-                let block = fields_of(header, payload).ok_or(PROTOCOL_ERROR)?.to_vec();
-                self.block = Some((stream, header.ends_stream(), block));
-                self.end_block(header, on)
+                let block = fields_of(header, payload).ok_or(PROTOCOL_ERROR)?;
+                if header.has(FrameHeader::END_HEADERS) {
+                    return self.fields(stream, header.ends_stream(), block, on);
+                }
+                self.block = Some((stream, header.ends_stream(), block.to_vec()));
+                Ok(())
             }
             FrameType::Continuation => {
                 let (of, _, block) = self.block.as_mut().ok_or(PROTOCOL_ERROR)?;
@@ -366,7 +371,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles the end of HEADERS or CONTINUATION, which may be that of the block.
+    /// Handles the end of CONTINUATION, which may be that of the block.
     fn end_block(
         &mut self,
         header: FrameHeader,
@@ -376,7 +381,18 @@ impl Endpoint {
             return Ok(());
         }
         let Some((stream, ends, block)) = self.block.take() else { return Err(PROTOCOL_ERROR) };
-        let fields = self.decoder.decode(&block).ok_or(COMPRESSION_ERROR)?;
+        self.fields(stream, ends, &block, on)
+    }
+
+    /// Handles a complete block.
+    fn fields(
+        &mut self,
+        stream: u32,
+        ends: bool,
+        block: &[u8],
+        on: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), ConnectionError> {
+        let fields = self.decoder.decode(block).ok_or(COMPRESSION_ERROR)?;
         if !self.is_client && !self.accepts(stream)? {
             self.reset(stream, REFUSED_STREAM);
             return Ok(());

@@ -43,11 +43,14 @@ pub fn frame(kind: FrameType, flags: u8, stream: u32, payload: &[u8], into: &mut
 
 /// Appends SETTINGS.
 pub fn settings(settings: &[Setting], into: &mut Vec<u8>) {
-    let payload: Vec<u8> = settings
-        .iter()
-        .flat_map(|Setting { id, value }| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat())
-        .collect();
-    frame(FrameType::Settings, 0, 0, &payload, into);
+    let payload = settings.len() * SETTING_BYTES;
+    let length = u32::try_from(payload).unwrap_or(u32::MAX);
+    into.reserve(HEADER_BYTES + payload);
+    FrameHeader { length, kind: FrameType::Settings, flags: 0, stream: 0 }.write(into);
+    for Setting { id, value } in settings {
+        into.extend(id.to_be_bytes());
+        into.extend(value.to_be_bytes());
+    }
 }
 
 /// Appends WINDOW_UPDATE; stream 0 is the connection.
@@ -62,7 +65,12 @@ pub fn headers(stream: u32, ends_stream: bool, priority: Option<[u8; 5]>, block:
     let mut flags = if ends_stream { FrameHeader::END_STREAM } else { 0 };
     flags |= if priority.is_empty() { 0 } else { FrameHeader::PRIORITY };
     flags |= if rest.is_empty() { FrameHeader::END_HEADERS } else { 0 };
-    frame(FrameType::Headers, flags, stream, &[priority, first].concat(), into);
+    let payload = priority.len() + first.len();
+    into.reserve(HEADER_BYTES + payload);
+    let length = u32::try_from(payload).unwrap_or(u32::MAX);
+    FrameHeader { length, kind: FrameType::Headers, flags, stream }.write(into);
+    into.extend_from_slice(priority);
+    into.extend_from_slice(first);
     while !rest.is_empty() {
         let (next, after) = rest.split_at(rest.len().min(MAX_FRAME_BYTES));
         let flags = if after.is_empty() { FrameHeader::END_HEADERS } else { 0 };
@@ -71,6 +79,8 @@ pub fn headers(stream: u32, ends_stream: bool, priority: Option<[u8; 5]>, block:
     }
 }
 
+/// Bytes of a setting.
+const SETTING_BYTES: usize = 6;
 /// Default of SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 6.5.2).
 pub const MAX_FRAME_BYTES: usize = 16_384;
 

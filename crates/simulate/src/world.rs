@@ -23,9 +23,6 @@ pub mod host;
 pub mod recorder;
 mod schedule;
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use tcp::Segment;
 use tcp::config::ConfigError;
 use wire::link::{self, OfferResult, Pipe};
@@ -43,7 +40,8 @@ pub struct World<A> {
     schedule: Schedule,
     hosts: Vec<Host<A>>,
     links: Vec<Link>,
-    routes: BTreeMap<(HostId, HostId), Rc<[LinkId]>>,
+    /// Links of each host to each other, by their numbers.
+    routes: Vec<Vec<Box<[LinkId]>>>,
     recorder: Option<Recorder>,
     events: u64,
     seed: Seed,
@@ -108,7 +106,7 @@ impl<A: Application> World<A> {
             schedule: Schedule::default(),
             hosts: Vec::new(),
             links: Vec::new(),
-            routes: BTreeMap::new(),
+            routes: Vec::new(),
             recorder: None,
             events: 0,
             seed,
@@ -146,7 +144,16 @@ impl<A: Application> World<A> {
 
     /// Sets the links from one host to another. Packets without a route are dropped.
     pub fn add_route(&mut self, from: HostId, to: HostId, links: &[LinkId]) {
-        self.routes.insert((from, to), Rc::from(links));
+        let (from, to) = (usize::from(from.0), usize::from(to.0));
+        self.routes.resize_with(self.routes.len().max(from + 1), Vec::new);
+        let routes = &mut self.routes[from];
+        routes.resize_with(routes.len().max(to + 1), Box::default);
+        routes[to] = Box::from(links);
+    }
+
+    /// Link of a packet that has passed this many; `None` at the end of its route, and without one.
+    fn link_of(&self, from: HostId, to: HostId, hops: u16) -> Option<LinkId> {
+        self.routes.get(usize::from(from.0))?.get(usize::from(to.0))?.get(usize::from(hops)).copied()
     }
 
     /// Records every packet from now on.
@@ -281,8 +288,7 @@ impl<A: Application> World<A> {
     /// Forwards a packet at the end of a link: to the next link, or to its host.
     fn advance(&mut self, mut packet: Packet) -> bool {
         packet.hops += 1;
-        let route = &self.routes[&(packet.from.host, packet.to.host)];
-        if let Some(next) = route.get(usize::from(packet.hops)).copied() {
+        if let Some(next) = self.link_of(packet.from.host, packet.to.host, packet.hops) {
             self.offer(next, packet);
             return false;
         }
@@ -316,8 +322,7 @@ impl<A: Application> World<A> {
         if let Some(recorder) = &mut self.recorder {
             recorder.note(self.now, ObservationPoint::Sent, from, to, &segment);
         }
-        let first = self.routes.get(&(from.host, to.host)).and_then(|route| route.first().copied());
-        if let Some(link) = first {
+        if let Some(link) = self.link_of(from.host, to.host, 0) {
             self.offer(link, Packet { from, to, hops: 0, segment });
         }
     }

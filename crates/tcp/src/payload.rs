@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// A slice of a shared buffer; cloning it copies no byte.
 #[derive(Clone, Default)]
 pub struct Payload {
-    buffer: Option<Rc<[u8]>>,
+    buffer: Option<Rc<Vec<u8>>>,
     start: u32,
     end: u32,
 }
@@ -56,7 +56,9 @@ impl Payload {
         if others.is_empty() {
             return self;
         }
-        let mut bytes = self.to_vec();
+        let length = others.iter().fold(self.len(), |length, other| length + other.len());
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend_from_slice(&self);
         others.iter().for_each(|other| bytes.extend_from_slice(other));
         Self::from(bytes)
     }
@@ -83,17 +85,18 @@ impl Deref for Payload {
 impl From<&[u8]> for Payload {
     /// Copies the bytes; truncates beyond 4 GiB.
     fn from(bytes: &[u8]) -> Self {
-        let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        match end {
-            0 => Self::EMPTY,
-            1.. => Self { buffer: Some(Rc::from(&bytes[..end as usize])), start: 0, end },
-        }
+        Self::from(bytes.to_vec())
     }
 }
 
 impl From<Vec<u8>> for Payload {
+    /// Copies nothing; truncates beyond 4 GiB.
     fn from(bytes: Vec<u8>) -> Self {
-        Self::from(bytes.as_slice())
+        let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        match end {
+            0 => Self::EMPTY,
+            1.. => Self { buffer: Some(Rc::new(bytes)), start: 0, end },
+        }
     }
 }
 

@@ -154,7 +154,8 @@ impl SendBuffer {
         if piece.len() as u64 == end - start {
             return piece;
         }
-        let mut whole = piece.to_vec();
+        let mut whole = Vec::with_capacity(usize::try_from(end - start).unwrap_or_default());
+        whole.extend_from_slice(&piece);
         for (first, payload) in from.take_while(|(first, _)| *first < end) {
             whole.extend_from_slice(&subslice(payload, 0, end - first));
         }

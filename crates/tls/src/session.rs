@@ -120,12 +120,15 @@ enum State {
 impl Session {
     /// A client, whose first write is its hello.
     pub fn client(config: SessionConfig) -> Self {
-        let hello = flight::clear_record(ContentType::Handshake, &flight::client_hello(&config));
+        let mut hello = Vec::with_capacity(2_048);
+        flight::clear_record(&mut hello, ContentType::Handshake, |body| flight::client_hello(body, &config));
         let mut session = Self::new(config, true);
         session.writes.push_back(hello);
         if session.config.handshake == Handshake::EarlyData {
             session.early = MAX_EARLY_DATA;
-            session.writes.push_back(flight::change_cipher_spec());
+            let mut change = Vec::new();
+            flight::change_cipher_spec(&mut change);
+            session.writes.push_back(change);
         }
         session
     }
@@ -201,6 +204,20 @@ impl Session {
         Ok(())
     }
 
+    /// Handles bytes of the peer; appends the plaintext of each complete record.
+    ///
+    /// # Errors
+    /// Bytes that are no record.
+    pub fn receive_into(&mut self, bytes: &[u8], plaintext: &mut Vec<u8>) -> Result<(), InvalidRecord> {
+        self.receive(bytes, &mut |part| {
+            // All but the first record arrived with these bytes.
+            if plaintext.is_empty() {
+                plaintext.reserve_exact(part.len().max(bytes.len()));
+            }
+            plaintext.extend_from_slice(part);
+        })
+    }
+
     /// Adds bytes to the record that has begun.
     fn complete<'a>(
         &mut self,
@@ -213,6 +230,7 @@ impl Session {
             None => HEADER_BYTES,
         };
         let (here, rest) = bytes.split_at((length - self.begun.len()).min(bytes.len()));
+        self.begun.reserve_exact(length - self.begun.len());
         self.begun.extend_from_slice(here);
         let record = std::mem::take(&mut self.begun);
         match whole_record(&record)? {

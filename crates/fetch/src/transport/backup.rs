@@ -10,17 +10,20 @@ use super::Endpoint;
 #[derive(Debug)]
 pub(super) struct Backups {
     due: BTreeMap<Endpoint, Time>,
+    /// The first of these times.
+    next: Option<Time>,
 }
 
 impl Backups {
     pub(super) const fn new() -> Self {
-        Self { due: BTreeMap::new() }
+        Self { due: BTreeMap::new(), next: None }
     }
 
     /// Notes the first connection to an origin, which is being opened.
     pub(super) fn begin(&mut self, now: Time, origin: Endpoint, after: Option<Duration>) {
         if let Some(after) = after {
             self.due.insert(origin, now + after);
+            self.next = self.due.values().min().copied();
         }
     }
 
@@ -32,11 +35,12 @@ impl Backups {
         for origin in &due {
             self.due.remove(origin);
         }
+        self.next = self.due.values().min().copied();
         due
     }
 
     /// Next time at which one is due.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.due.values().min().copied()
+    pub(super) const fn next(&self) -> Option<Time> {
+        self.next
     }
 }

@@ -20,7 +20,7 @@ use wire::Time;
 use super::backup::Backups;
 use super::connections::{Connections, ToOrigin};
 use super::http1::Http1;
-use super::pending::PendingRequests;
+use super::pending::{PendingRequests, QueuedRequest};
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, RequestId, ToTransport, Wire,
 };
@@ -217,11 +217,17 @@ impl Http2 {
     /// Passes waiting requests to their connections, which are opened where there are none.
     fn assign(&mut self, now: Time) {
         // Of each server, the number of requests that found no connection.
-        let mut waiting: BTreeMap<Endpoint, usize> = BTreeMap::new();
+        let mut waiting = vec![0; self.config.origins.len()];
+        let max = self.browser.map_or(1, |browser| browser.connections_per_origin);
         let mut place = 0;
-        while let Some(request) = self.pending.waiting(place) {
-            let (id, origin) = (request.id, self.config.endpoint(request.origin));
-            let waiting = waiting.entry(origin).or_default();
+        while let Some(QueuedRequest { id, origin, .. }) = self.pending.waiting(place) {
+            let origin = self.config.endpoint(origin);
+            let Some(waiting) = waiting.get_mut(origin) else { break };
+            if *waiting >= max {
+                // No more connections are opened for it, and none could take a request.
+                place += 1;
+                continue;
+            }
             let carrier = self.connection_to(now, origin, *waiting);
             if carrier.is_some_and(|carrier| self.begin(carrier, id)) {
                 self.pending.sent(place);

@@ -17,7 +17,7 @@ use wire::{Seed, Time};
 
 use super::connections::{Connections, ToOrigin};
 use super::http2::{Http2, message};
-use super::pending::PendingRequests;
+use super::pending::{PendingRequests, QueuedRequest};
 use super::{
     ConnectionId, Endpoint, FromTransport, FromWire, Outcome, Progress, RequestId, ToTransport, Wire,
 };
@@ -259,14 +259,22 @@ impl Http3 {
 
     /// Passes waiting requests to their connections, which are opened where there are none.
     fn assign(&mut self, now: Time) {
+        // Servers whose connections take no request now.
+        let mut busy = BTreeSet::new();
         let mut place = 0;
-        while let Some(request) = self.pending.waiting(place) {
-            let id = request.id;
-            let Some(origin) = self.config.http3_endpoint(request.origin) else { break };
+        while let Some(QueuedRequest { id, origin, .. }) = self.pending.waiting(place) {
+            let Some(origin) = self.config.http3_endpoint(origin) else { break };
+            if busy.contains(&origin) {
+                place += 1;
+                continue;
+            }
             let carrier = self.connection_to(now, origin);
             match carrier.is_some_and(|carrier| self.begin(carrier, id)) {
                 true => self.pending.sent(place),
-                false => place += 1,
+                false => {
+                    busy.insert(origin);
+                    place += 1;
+                }
             }
         }
     }

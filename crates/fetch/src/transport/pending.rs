@@ -13,7 +13,15 @@ pub(super) struct PendingRequests {
     tries: NonZeroU8,
     requests: BTreeMap<RequestId, PendingRequest>,
     /// Requests that wait for a connection: by priority, and in order within one.
-    queue: VecDeque<RequestId>,
+    queue: VecDeque<QueuedRequest>,
+}
+
+/// A request that waits for a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueuedRequest {
+    pub(super) id: RequestId,
+    pub(super) origin: Endpoint,
+    priority: Priority,
 }
 
 #[derive(Debug)]
@@ -38,17 +46,13 @@ impl PendingRequests {
 
     /// Adds a request to the queue: behind those of its priority, or before them.
     fn enqueue(&mut self, id: RequestId, is_first: bool) {
-        let priority = self.priority(id);
-        let is_before = |other: &RequestId| match is_first {
-            true => self.priority(*other) > priority,
-            false => self.priority(*other) >= priority,
+        let Some(&Request { origin, priority, .. }) = self.get(id) else { return };
+        let is_before = |other: &QueuedRequest| match is_first {
+            true => other.priority > priority,
+            false => other.priority >= priority,
         };
         let place = self.queue.partition_point(is_before);
-        self.queue.insert(place, id);
-    }
-
-    fn priority(&self, id: RequestId) -> Priority {
-        self.get(id).map_or(Priority::Lowest, |request| request.priority)
+        self.queue.insert(place, QueuedRequest { id, origin, priority });
     }
 
     pub(super) fn get(&self, id: RequestId) -> Option<&Request> {
@@ -56,13 +60,13 @@ impl PendingRequests {
     }
 
     /// The request at this place of the queue.
-    pub(super) fn waiting(&self, place: usize) -> Option<&Request> {
-        self.queue.get(place).and_then(|id| self.get(*id))
+    pub(super) fn waiting(&self, place: usize) -> Option<QueuedRequest> {
+        self.queue.get(place).copied()
     }
 
     /// Notes that the request at this place of the queue has been sent.
     pub(super) fn sent(&mut self, place: usize) {
-        if let Some(pending) = self.queue.remove(place).and_then(|id| self.requests.get_mut(&id)) {
+        if let Some(pending) = self.queue.remove(place).and_then(|queued| self.requests.get_mut(&queued.id)) {
             pending.tries -= 1;
         }
     }
@@ -83,9 +87,9 @@ impl PendingRequests {
     /// Takes a try off the requests that wait for a connection to these origins; returns those that had no other.
     pub(super) fn fail_waiting(&mut self, is_to: impl Fn(Endpoint) -> bool) -> Vec<RequestId> {
         let mut failed = Vec::new();
-        for id in &self.queue {
+        for QueuedRequest { id, origin, .. } in &self.queue {
             let Some(pending) = self.requests.get_mut(id) else { continue };
-            if is_to(pending.request.origin) {
+            if is_to(*origin) {
                 pending.tries -= 1;
                 failed.extend((pending.tries == 0).then_some(*id));
             }
@@ -101,7 +105,7 @@ impl PendingRequests {
 
     pub(super) fn cancel(&mut self, id: RequestId) {
         self.requests.remove(&id);
-        self.queue.retain(|other| *other != id);
+        self.queue.retain(|queued| queued.id != id);
     }
 
     pub(super) fn clear(&mut self) {

@@ -53,6 +53,7 @@ impl Fields {
     /// Adds a field without a check: for names and values that a parser has checked already, or that are constants.
     pub fn push_checked(&mut self, name: &[u8], value: &[u8]) {
         let start = self.text.len();
+        self.text.reserve(name.len() + COLON.len() + value.len() + LINE_END.len());
         self.text.extend_from_slice(name);
         let name_end = self.text.len();
         self.text.extend_from_slice(COLON);

@@ -80,31 +80,71 @@ const fn low_byte(bits: u64) -> u8 {
     bits.to_be_bytes()[7]
 }
 
+/// Symbols whose codes have at most [`SHORT`] bits, by the first bits of the code: symbol and length, 0 for longer codes.
+#[expect(clippy::cast_possible_truncation, reason = "bytes and lengths of codes fit")]
+const SHORT_CODES: [(u8, u8); 1 << SHORT] = {
+    let mut codes = [(0, 0); 1 << SHORT];
+    let mut symbol = 0;
+    while symbol < END {
+        let length = LENGTHS[symbol] as u32;
+        if length <= SHORT {
+            let (first, count) = (CANONICAL.codes[symbol] << (SHORT - length), 1 << (SHORT - length));
+            let mut place = 0;
+            while place < count {
+                codes[(first + place) as usize] = (symbol as u8, length as u8);
+                place += 1;
+            }
+        }
+        symbol += 1;
+    }
+    codes
+};
+
+/// Bits of the codes of letters, digits and most punctuation.
+const SHORT: u32 = 8;
+
+/// Symbol and length of the code at the beginning of these bits.
+fn symbol_at(bits: u32) -> Option<(usize, u32)> {
+    let (symbol, length) = SHORT_CODES[(bits >> (u32::BITS - SHORT)) as usize];
+    if length > 0 {
+        return Some((usize::from(symbol), u32::from(length)));
+    }
+    (SHORT + 1..).zip(SHORT as usize + 1..=MAX_LENGTH).find_map(|(length, index)| {
+        let first = usize::from(CANONICAL.first_place[index]);
+        let count = CANONICAL.first_place[index + 1] - CANONICAL.first_place[index];
+        let offset = (bits >> (u32::BITS - length)).checked_sub(CANONICAL.first_code[index])?;
+        (offset < u32::from(count)).then(|| (usize::from(CANONICAL.sorted[first + offset as usize]), length))
+    })
+}
+
 /// Decodes a string; `None` if it is not one, or longer than `max` bytes.
 pub fn decode(bytes: &[u8], max: usize) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(bytes.len().saturating_mul(8).div_ceil(5).min(max));
-    let (mut code, mut length) = (0_u32, 0_usize);
-    for bit in bytes.iter().flat_map(|byte| (0..8).rev().map(move |place| byte >> place & 1)) {
-        code = code << 1 | u32::from(bit);
-        length += 1;
-        if length > MAX_LENGTH {
-            return None;
+    let (mut bits, mut count, mut rest) = (0_u64, 0_u32, bytes.iter());
+    loop {
+        while count <= u32::BITS
+            && let Some(byte) = rest.next()
+        {
+            (bits, count) = (bits << 8 | u64::from(*byte), count + 8);
         }
-        let count = CANONICAL.first_place[length + 1] - CANONICAL.first_place[length];
-        let Some(offset) = code.checked_sub(CANONICAL.first_code[length]) else { continue };
-        if offset >= u32::from(count) {
-            continue;
+        // The next bits, followed by ones at the end.
+        let next = match count.checked_sub(u32::BITS) {
+            Some(later) => bits >> later,
+            None => bits << (u32::BITS - count) | u64::from(u32::MAX >> count),
+        };
+        let next = u32::try_from(next & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        let (symbol, length) = symbol_at(next)?;
+        if length > count {
+            // Padding: fewer than eight bits, all of them ones.
+            let ones = (1 << count) - 1;
+            return (count < 8 && bits & ones == ones).then_some(text);
         }
-        let place = usize::from(CANONICAL.first_place[length]) + offset as usize;
-        let symbol = usize::from(*CANONICAL.sorted.get(place)?);
+        count -= length;
         if symbol == END || text.len() == max {
             return None;
         }
         text.push(u8::try_from(symbol).ok()?);
-        (code, length) = (0, 0);
     }
-    // Padding: fewer than eight bits, all of them ones.
-    (length < 8 && code == (1 << length) - 1).then_some(text)
 }
 
 #[cfg(test)]

@@ -67,15 +67,43 @@ pub(super) static STATIC: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
+/// Places of the static table's names of each length, as bits.
+const STATIC_OF_LENGTH: [u64; 32] = {
+    let mut places = [0; 32];
+    let mut place = 0;
+    while place < STATIC.len() {
+        places[STATIC[place].0.len()] |= 1 << place;
+        place += 1;
+    }
+    places
+};
+
 /// Bytes that an entry counts beyond its name and value (RFC 7541, section 4.1).
 const ENTRY_BYTES: usize = 32;
 
 /// Fields that both ends remember, the newest first.
 #[derive(Clone, Debug)]
 pub(super) struct DynamicTable {
-    entries: VecDeque<(Vec<u8>, Vec<u8>)>,
+    entries: VecDeque<Entry>,
     bytes: usize,
     max: usize,
+}
+
+/// A field in one piece of memory: its name, and its value.
+#[derive(Clone, Debug)]
+struct Entry {
+    text: Box<[u8]>,
+    name_bytes: usize,
+}
+
+impl Entry {
+    fn new(name: &[u8], value: &[u8]) -> Self {
+        Self { text: [name, value].concat().into(), name_bytes: name.len() }
+    }
+
+    fn field(&self) -> (&[u8], &[u8]) {
+        self.text.split_at(self.name_bytes)
+    }
 }
 
 impl DynamicTable {
@@ -100,7 +128,7 @@ impl DynamicTable {
         self.evict(bytes);
         if bytes <= self.max {
             self.bytes += bytes;
-            self.entries.push_front((name.to_vec(), value.to_vec()));
+            self.entries.push_front(Entry::new(name, value));
         }
     }
 
@@ -109,29 +137,28 @@ impl DynamicTable {
         let place = index.checked_sub(1)?;
         match STATIC.get(place) {
             Some(field) => Some(*field),
-            None => {
-                let (name, value) = self.entries.get(place - STATIC.len())?;
-                Some((name, value))
-            }
+            None => self.entries.get(place - STATIC.len()).map(Entry::field),
         }
     }
 
     /// Index of the field, and whether its value is the same; `None` if no entry has its name.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
         let mut named = None;
-        // Lengths differ more often than bytes.
-        let is_named = |other: &[u8]| other.len() == name.len() && other == name;
-        for (place, (other, known)) in STATIC.iter().enumerate() {
-            if is_named(other) {
-                if *known == value {
-                    return Some((place + 1, true));
-                }
-                named = named.or(Some((place + 1, false)));
+        // Fields of the static table that have one name follow each other.
+        let places = STATIC_OF_LENGTH.get(name.len()).copied().unwrap_or_default();
+        let first =
+            (0..STATIC.len()).filter(|place| places >> place & 1 == 1).find(|place| STATIC[*place].0 == name);
+        let of_name = first.into_iter().flat_map(|first| STATIC[first..].iter().zip(first + 1..));
+        for ((_, known), index) in of_name.take_while(|((other, _), _)| *other == name) {
+            if *known == value {
+                return Some((index, true));
             }
+            named = named.or(Some((index, false)));
         }
-        for (place, (other, known)) in self.entries.iter().enumerate() {
-            if is_named(other) {
-                if known == value {
+        for (place, entry) in self.entries.iter().enumerate() {
+            // Lengths differ more often than bytes.
+            if entry.name_bytes == name.len() && entry.field().0 == name {
+                if entry.field().1 == value {
                     return Some((STATIC.len() + place + 1, true));
                 }
                 named = named.or(Some((STATIC.len() + place + 1, false)));
@@ -143,8 +170,8 @@ impl DynamicTable {
     /// Removes the oldest entries until this number of bytes fits.
     fn evict(&mut self, bytes: usize) {
         while self.bytes + bytes > self.max {
-            let Some((name, value)) = self.entries.pop_back() else { return };
-            self.bytes -= name.len() + value.len() + ENTRY_BYTES;
+            let Some(entry) = self.entries.pop_back() else { return };
+            self.bytes -= entry.text.len() + ENTRY_BYTES;
         }
     }
 }

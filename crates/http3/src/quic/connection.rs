@@ -214,12 +214,15 @@ impl Connection {
         profile: &Profile,
         on: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), StreamError> {
-        let Some(mut reader) = self.readers.remove(&stream) else { return Ok(()) };
-        let Self { id, quic, encoder, decoder, held, .. } = self;
+        let Self { id, quic, readers, encoder, decoder, held, .. } = self;
+        let Some(reader) = readers.get_mut(&stream) else { return Ok(()) };
         let mut receiver = quic.recv_stream(stream);
         let mut chunks = match receiver.read(true) {
             Ok(chunks) => chunks,
-            Err(ReadableError::ClosedStream | ReadableError::IllegalOrderedRead) => return Ok(()),
+            Err(ReadableError::ClosedStream | ReadableError::IllegalOrderedRead) => {
+                readers.remove(&stream);
+                return Ok(());
+            }
         };
         let mut messages = Messages { connection: *id, stream, decoder, held };
         let mut result = Ok(());
@@ -241,7 +244,7 @@ impl Connection {
                     result = read.and(delivered);
                 }
                 Ok(None) => {
-                    match &reader {
+                    match reader {
                         StreamReader::Message(_) if reader.ends_message() => messages.end(on),
                         StreamReader::Ignored | StreamReader::Untyped(_) => {}
                         // A message that is cut, or a control stream that ends (RFC 9114, section 6.2.1).
@@ -265,8 +268,8 @@ impl Connection {
         }
         // Windows that it opens leave with the next datagram.
         let _ = chunks.finalize();
-        if !is_over {
-            self.readers.insert(stream, reader);
+        if is_over {
+            readers.remove(&stream);
         }
         if has_insertions {
             self.report_held(on)?;

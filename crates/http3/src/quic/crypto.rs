@@ -15,6 +15,8 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErr
 use tls::session::quic::{self as messages, ENCRYPTED_EXTENSIONS, END, HELLO, SERVER_HELLO};
 use tls::session::{Handshake, SessionConfig};
 
+use crate::varint;
+
 /// Tag of AES-GCM.
 const TAG_BYTES: usize = 16;
 /// Signature of a reset or token key.
@@ -42,9 +44,11 @@ impl HeaderKey for Null {
 impl PacketKey for Null {
     fn encrypt(&self, _: u64, _: &mut [u8], _: usize) {}
 
-    fn decrypt(&self, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+    fn decrypt(&self, _: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let length = payload.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?;
-        payload.truncate(length);
+        // A server counts the length of a client's first packet, without the tag, against its limit before validation.
+        let is_long = header.first().is_some_and(|first| first & 0x80 != 0);
+        payload.truncate(if is_long { length } else { without_padding(&payload[..length]) });
         Ok(())
     }
 
@@ -59,6 +63,53 @@ impl PacketKey for Null {
     fn integrity_limit(&self) -> u64 {
         u64::MAX
     }
+}
+
+/// Length of a packet's frames without PADDING at the end, which the library would read byte by byte: that of probes for larger
+/// datagrams. Padding behind other frames than theirs stays (RFC 9000, section 19).
+fn without_padding(frames: &[u8]) -> usize {
+    let mut rest = frames;
+    while let Some((kind, after)) = rest.split_first()
+        && frames.ends_with(&[PADDING])
+    {
+        let next = match *kind {
+            PADDING => match rest.iter().position(|byte| *byte != PADDING) {
+                Some(end) => rest.get(end..),
+                // A packet has at least one frame.
+                None => return (frames.len() - rest.len()).max(1),
+            },
+            PING => Some(after),
+            ACK => skip_acknowledgement(after),
+            CRYPTO => skip_crypto(after),
+            _ => None,
+        };
+        match next {
+            Some(after) => rest = after,
+            None => break,
+        }
+    }
+    frames.len()
+}
+
+const PADDING: u8 = 0;
+const PING: u8 = 1;
+const ACK: u8 = 2;
+const CRYPTO: u8 = 6;
+
+fn skip_acknowledgement(frame: &[u8]) -> Option<&[u8]> {
+    let mut rest = frame;
+    let [_largest, _delay, ranges, _first] = [(); 4].map(|()| varint::take(&mut rest));
+    for _ in 0..ranges?.checked_mul(2)? {
+        varint::take(&mut rest)?;
+    }
+    Some(rest)
+}
+
+fn skip_crypto(frame: &[u8]) -> Option<&[u8]> {
+    let mut rest = frame;
+    let _offset = varint::take(&mut rest)?;
+    let length = usize::try_from(varint::take(&mut rest)?).ok()?;
+    rest.get(length..)
 }
 
 fn keys() -> Keys {
@@ -309,5 +360,26 @@ impl Session for NullSession {
     ) -> Result<(), ExportKeyingMaterialError> {
         output.fill(0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_at_the_end_is_removed_and_zeros_of_frames_are_not() {
+        let padded = |frames: &[u8]| without_padding(&[frames, &[0; 900]].concat());
+        assert_eq!(padded(&[]), 1);
+        assert_eq!(padded(&[PING]), 1);
+        // One range beyond the first; data that ends with zeros.
+        let (acknowledgement, crypto) = ([ACK, 9, 0, 1, 2, 3, 1], [CRYPTO, 0, 3, 7, 0, 0]);
+        assert_eq!(padded(&acknowledgement), 7);
+        assert_eq!(padded(&[&acknowledgement[..], &crypto].concat()), 13);
+        assert_eq!(padded(&[0, 0, PING]), 3);
+        // STREAM to the end of the packet, and a frame that is cut.
+        assert_eq!(padded(&[8, 4]), 902);
+        assert_eq!(without_padding(&[CRYPTO, 0, 9, 0, 0]), 5);
+        assert_eq!(without_padding(&[PING, 8, 0, 0]), 4);
     }
 }

@@ -3,7 +3,7 @@
 //! The client is Chromium, the server OpenSSL. Keys, signatures and certificates are zeros.
 
 use super::{Handshake, SessionConfig};
-use crate::record::ContentType;
+use crate::record::{ContentType, HEADER_BYTES};
 use crate::suite::Version;
 
 /// TLS_AES_128_GCM_SHA256.
@@ -44,37 +44,67 @@ pub(super) const NONCE_BYTES: usize = 8;
 /// Maximum plaintext of a record.
 pub(super) const MAX_PLAINTEXT: usize = 16_384;
 
-/// A list with a length of two bytes before it.
-pub(super) fn vector16(content: &[u8]) -> Vec<u8> {
-    [&number16(content.len())[..], content].concat()
+/// Appends what `content` appends, with a length of two bytes before it.
+pub(super) fn vector16(into: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    let start = into.len();
+    into.extend([0, 0]);
+    content(into);
+    let length = number16(into.len() - start - 2);
+    into[start..start + 2].copy_from_slice(&length);
 }
 
-pub(super) fn vector8(content: &[u8]) -> Vec<u8> {
-    [&[u8::try_from(content.len()).unwrap_or(u8::MAX)][..], content].concat()
+/// Appends bytes with their length in two bytes before them.
+pub(super) fn bytes16(into: &mut Vec<u8>, content: &[u8]) {
+    into.extend(number16(content.len()));
+    into.extend_from_slice(content);
+}
+
+/// Appends bytes with their length in a byte before them.
+pub(super) fn bytes8(into: &mut Vec<u8>, content: &[u8]) {
+    into.push(u8::try_from(content.len()).unwrap_or(u8::MAX));
+    into.extend_from_slice(content);
 }
 
 fn number16(number: usize) -> [u8; 2] {
     u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-pub(super) fn numbers(list: &[u16]) -> Vec<u8> {
-    list.iter().flat_map(|number| number.to_be_bytes()).collect()
+/// Appends numbers, with their length before them.
+pub(super) fn numbers16(into: &mut Vec<u8>, list: &[u16]) {
+    into.extend(number16(2 * list.len()));
+    into.extend(list.iter().flat_map(|number| number.to_be_bytes()));
 }
 
-pub(super) fn extension(kind: u16, content: &[u8]) -> Vec<u8> {
-    [&kind.to_be_bytes()[..], &vector16(content)].concat()
+/// Appends bytes of one value.
+pub(super) fn fill(into: &mut Vec<u8>, byte: u8, count: usize) {
+    into.resize(into.len() + count, byte);
 }
 
-/// A handshake message.
-pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let [_, a, b, c] = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
-    [&[kind, a, b, c][..], body].concat()
+/// Appends an extension with what `content` appends.
+pub(super) fn extension(into: &mut Vec<u8>, kind: u16, content: impl FnOnce(&mut Vec<u8>)) {
+    into.extend(kind.to_be_bytes());
+    vector16(into, content);
 }
 
-/// A record in the clear.
-pub(super) fn clear_record(content: ContentType, body: &[u8]) -> Vec<u8> {
-    let legacy = 0x0303_u16;
-    [&[content.number()][..], &legacy.to_be_bytes(), &vector16(body)].concat()
+/// Appends an extension with these bytes.
+pub(super) fn extension_of(into: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    into.extend(kind.to_be_bytes());
+    bytes16(into, content);
+}
+
+/// Appends a handshake message with what `body` appends.
+pub(super) fn message(into: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = into.len();
+    into.extend([kind, 0, 0, 0]);
+    body(into);
+    let [_, a, b, c] = u32::try_from(into.len() - start - 4).unwrap_or(u32::MAX).to_be_bytes();
+    into[start + 1..start + 4].copy_from_slice(&[a, b, c]);
+}
+
+/// Appends a record in the clear with what `body` appends.
+pub(super) fn clear_record(into: &mut Vec<u8>, content: ContentType, body: impl FnOnce(&mut Vec<u8>)) {
+    into.extend([content.number(), 3, 3]);
+    vector16(into, body);
 }
 
 /// Appends a record as long as an encrypted one: in TLS 1.3 content, its type and a tag; in TLS 1.2 a nonce, content, a tag.
@@ -83,6 +113,7 @@ pub(super) fn protected_record(version: Version, content: ContentType, plaintext
         Version::Tls13 => (ContentType::ApplicationData, 1 + TAG_BYTES),
         Version::Tls12 | Version::Old => (content, NONCE_BYTES + TAG_BYTES),
     };
+    into.reserve(HEADER_BYTES + plaintext.len() + extra);
     into.extend([outer.number(), 3, 3]);
     into.extend(number16(plaintext.len() + extra));
     match version {
@@ -98,169 +129,242 @@ pub(super) fn protected_record(version: Version, content: ContentType, plaintext
     into.extend([0; TAG_BYTES]);
 }
 
-/// Change Cipher Spec, which TLS 1.3 sends for middleboxes.
-pub(super) fn change_cipher_spec() -> Vec<u8> {
-    clear_record(ContentType::ChangeCipherSpec, &[1])
+/// Appends Change Cipher Spec, which TLS 1.3 sends for middleboxes.
+pub(super) fn change_cipher_spec(into: &mut Vec<u8>) {
+    clear_record(into, ContentType::ChangeCipherSpec, |body| body.push(1));
 }
 
-/// A key share of this group.
-pub(super) fn share(group: u16, bytes: usize) -> Vec<u8> {
-    [&group.to_be_bytes()[..], &vector16(&vec![1; bytes])].concat()
+/// Appends a key share of this group.
+pub(super) fn share(into: &mut Vec<u8>, group: u16, bytes: usize) {
+    into.extend(group.to_be_bytes());
+    vector16(into, |key| fill(key, 1, bytes));
 }
 
-/// The extension that only looks like an Encrypted Client Hello.
-pub(super) fn encrypted_client_hello() -> Vec<u8> {
-    let content = [&[0, 0, 1, 0, 1, 7][..], &vector16(&[1; 32]), &vector16(&[1; ECH_PAYLOAD_BYTES])];
-    extension(0xfe0d, &content.concat())
+/// Appends the extension that only looks like an Encrypted Client Hello.
+pub(super) fn encrypted_client_hello(into: &mut Vec<u8>) {
+    extension(into, 0xfe0d, |content| {
+        content.extend([0, 0, 1, 0, 1, 7]);
+        vector16(content, |key| fill(key, 1, 32));
+        vector16(content, |payload| fill(payload, 1, ECH_PAYLOAD_BYTES));
+    });
 }
 
-/// Extensions of a client that resumes, which come last.
-pub(super) fn ticket_extensions(handshake: Handshake) -> Vec<u8> {
-    let mut extensions = Vec::new();
+/// Appends the extension with the server's name.
+pub(super) fn server_name(into: &mut Vec<u8>, name: &str) {
+    extension(into, 0, |content| {
+        vector16(content, |list| {
+            list.push(0);
+            bytes16(list, name.as_bytes());
+        });
+    });
+}
+
+/// Appends the extension with the application protocols.
+pub(super) fn protocols(into: &mut Vec<u8>, names: &[&str]) {
+    extension(into, 16, |content| {
+        vector16(content, |list| names.iter().for_each(|name| bytes8(list, name.as_bytes())));
+    });
+}
+
+/// Appends the extensions of a client that resumes, which come last.
+pub(super) fn ticket_extensions(into: &mut Vec<u8>, handshake: Handshake) {
     if handshake == Handshake::EarlyData {
-        extensions.extend(extension(42, &[]));
+        extension_of(into, 42, &[]);
     }
     if handshake.is_resumed() {
-        let identity = [&vector16(&[1; TICKET_13_BYTES])[..], &[0; 4]].concat();
-        let binders = vector16(&vector8(&[1; HASH_BYTES]));
-        extensions.extend(extension(41, &[vector16(&identity), binders].concat()));
+        extension(into, 41, |content| {
+            vector16(content, |identities| {
+                vector16(identities, |ticket| fill(ticket, 1, TICKET_13_BYTES));
+                identities.extend([0; 4]);
+            });
+            vector16(content, |binders| bytes8(binders, &[1; HASH_BYTES]));
+        });
     }
-    extensions
 }
 
-/// The Client Hello of Chromium (net/socket, third_party/boringssl): GREASE, a hybrid key share, an Encrypted Client Hello
+/// Appends the Client Hello of Chromium (net/socket, third_party/boringssl): GREASE, a hybrid key share, an Encrypted Client Hello
 /// that only looks like one.
-pub(super) fn client_hello(config: &SessionConfig) -> Vec<u8> {
-    const GREASE: u16 = 0x0a0a;
-    const SUITES: [u16; 16] = [
-        GREASE, SUITE_13, 0x1302, 0x1303, 0xc02b, SUITE_12, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0xc014,
-        0x009c, 0x009d, 0x002f, 0x0035,
-    ];
-    let shares = [share(GREASE, 1), share(X25519MLKEM768, HYBRID_CLIENT_BYTES), share(X25519, 32)].concat();
-    let protocols: Vec<u8> = match config.protocol {
-        "h2" => [vector8(b"h2"), vector8(b"http/1.1")].concat(),
-        protocol => vector8(protocol.as_bytes()),
-    };
-    let server_name = vector16(&[&[0][..], &vector16(config.server_name.as_bytes())].concat());
-    let mut extensions = [
-        extension(GREASE, &[]),
-        extension(0, &server_name),
-        extension(23, &[]),
-        extension(0xff01, &[0]),
-        extension(10, &vector16(&numbers(&[GREASE, X25519MLKEM768, X25519, 23, 24]))),
-        extension(11, &[1, 0]),
-        extension(35, &[]),
-        extension(16, &vector16(&protocols)),
-        extension(5, &[1, 0, 0, 0, 0]),
-        extension(13, &vector16(&numbers(&SIGNATURES))),
-        extension(18, &[]),
-        extension(51, &vector16(&shares)),
-        extension(45, &[1, 1]),
-        extension(43, &vector8(&numbers(&[GREASE, 0x0304, 0x0303]))),
-        extension(27, &[2, 0, 2]),
-        extension(17_613, &vector16(&vector8(b"h2"))),
-        encrypted_client_hello(),
-        extension(GREASE + 0x1010, &[0]),
-    ]
-    .concat();
-    extensions.extend(ticket_extensions(config.handshake));
-    let body = [
-        &[3, 3][..],
-        &[1; 32],
-        &vector8(&[1; 32]),
-        &vector16(&numbers(&SUITES)),
-        &[1, 0],
-        &vector16(&extensions),
-    ];
-    message(CLIENT_HELLO, &body.concat())
+pub(super) fn client_hello(into: &mut Vec<u8>, config: &SessionConfig) {
+    message(into, CLIENT_HELLO, |body| {
+        body.extend([3, 3]);
+        fill(body, 1, 32);
+        bytes8(body, &[1; 32]);
+        numbers16(body, &CHROMIUM_SUITES);
+        body.extend([1, 0]);
+        vector16(body, |extensions| {
+            chromium_extensions(extensions, config);
+            ticket_extensions(extensions, config.handshake);
+        });
+    });
 }
 
-/// The Server Hello, which repeats the client's legacy session.
-pub(super) fn server_hello(config: &SessionConfig, session: &[u8]) -> Vec<u8> {
-    let (suite, extensions) = match config.handshake {
-        Handshake::Tls12 => {
-            let protocol = extension(16, &vector16(&vector8(config.protocol.as_bytes())));
-            let empty = [0xff01, 23, 35].map(|kind| extension(kind, if kind == 0xff01 { &[0] } else { &[] }));
-            (SUITE_12, [empty.concat(), protocol].concat())
-        }
-        Handshake::Full | Handshake::Resumed | Handshake::EarlyData => {
-            let share = [&X25519MLKEM768.to_be_bytes()[..], &vector16(&[1; HYBRID_SERVER_BYTES])].concat();
-            let accepted = if config.handshake.is_resumed() { extension(41, &[0, 0]) } else { Vec::new() };
-            (SUITE_13, [extension(43, &[3, 4]), extension(51, &share), accepted].concat())
-        }
-    };
-    let body = [&[3, 3][..], &[1; 32], &vector8(session), &suite.to_be_bytes(), &[0], &vector16(&extensions)];
-    message(2, &body.concat())
-}
+const GREASE: u16 = 0x0a0a;
+const CHROMIUM_SUITES: [u16; 16] = [
+    GREASE, SUITE_13, 0x1302, 0x1303, 0xc02b, SUITE_12, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0xc014,
+    0x009c, 0x009d, 0x002f, 0x0035,
+];
 
-fn certificates(config: &SessionConfig) -> Vec<u8> {
-    let is_13 = config.handshake != Handshake::Tls12;
-    let length24 = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
-    let mut list = Vec::new();
-    for index in 0..CERTIFICATES {
-        let bytes = (config.certificate_chain + index) / CERTIFICATES;
-        list.extend_from_slice(&length24(bytes)[1..]);
-        list.extend(std::iter::repeat_n(1, bytes));
-        list.extend(if is_13 { &[0, 0][..] } else { &[] });
+fn chromium_extensions(into: &mut Vec<u8>, config: &SessionConfig) {
+    extension_of(into, GREASE, &[]);
+    server_name(into, &config.server_name);
+    extension_of(into, 23, &[]);
+    extension_of(into, 0xff01, &[0]);
+    extension(into, 10, |groups| numbers16(groups, &[GREASE, X25519MLKEM768, X25519, 23, 24]));
+    extension_of(into, 11, &[1, 0]);
+    extension_of(into, 35, &[]);
+    match config.protocol {
+        "h2" => protocols(into, &["h2", "http/1.1"]),
+        protocol => protocols(into, &[protocol]),
     }
-    let context: &[u8] = if is_13 { &[0] } else { &[] };
-    message(11, &[context, &length24(list.len())[1..], &list].concat())
+    extension_of(into, 5, &[1, 0, 0, 0, 0]);
+    extension(into, 13, |algorithms| numbers16(algorithms, &SIGNATURES));
+    extension_of(into, 18, &[]);
+    extension(into, 51, |content| {
+        vector16(content, |shares| {
+            share(shares, GREASE, 1);
+            share(shares, X25519MLKEM768, HYBRID_CLIENT_BYTES);
+            share(shares, X25519, 32);
+        });
+    });
+    extension_of(into, 45, &[1, 1]);
+    extension(into, 43, |versions| {
+        versions.push(6);
+        versions.extend([GREASE, 0x0304, 0x0303].iter().flat_map(|version| version.to_be_bytes()));
+    });
+    extension_of(into, 27, &[2, 0, 2]);
+    extension(into, 17_613, |content| vector16(content, |list| bytes8(list, b"h2")));
+    encrypted_client_hello(into);
+    extension_of(into, GREASE + 0x1010, &[0]);
+}
+
+/// Appends the Server Hello, which repeats the client's legacy session.
+pub(super) fn server_hello(into: &mut Vec<u8>, config: &SessionConfig, session: &[u8]) {
+    let is_12 = config.handshake == Handshake::Tls12;
+    message(into, 2, |body| {
+        body.extend([3, 3]);
+        fill(body, 1, 32);
+        bytes8(body, session);
+        body.extend(if is_12 { SUITE_12 } else { SUITE_13 }.to_be_bytes());
+        body.push(0);
+        vector16(body, |extensions| match is_12 {
+            true => {
+                extension_of(extensions, 0xff01, &[0]);
+                [23, 35].into_iter().for_each(|kind| extension_of(extensions, kind, &[]));
+                protocols(extensions, &[config.protocol]);
+            }
+            false => {
+                extension_of(extensions, 43, &[3, 4]);
+                extension(extensions, 51, |content| share(content, X25519MLKEM768, HYBRID_SERVER_BYTES));
+                if config.handshake.is_resumed() {
+                    extension_of(extensions, 41, &[0, 0]);
+                }
+            }
+        });
+    });
+}
+
+fn certificates(into: &mut Vec<u8>, config: &SessionConfig) {
+    let is_13 = config.handshake != Handshake::Tls12;
+    let bytes = |index: usize| (config.certificate_chain + index) / CERTIFICATES;
+    // Each has its length before it, and in TLS 1.3 its extensions after it.
+    let list = (0..CERTIFICATES).map(|index| 3 + bytes(index) + if is_13 { 2 } else { 0 }).sum();
+    let length24 = |into: &mut Vec<u8>, length: usize| {
+        into.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()[1..]);
+    };
+    message(into, 11, |body| {
+        body.reserve(list + 4);
+        body.extend(is_13.then_some(0));
+        length24(body, list);
+        for index in 0..CERTIFICATES {
+            length24(body, bytes(index));
+            fill(body, 1, bytes(index));
+            body.extend(if is_13 { &[0, 0][..] } else { &[] });
+        }
+    });
 }
 
 /// The server's flight: the write that answers a Client Hello.
 pub(super) fn server_flight(config: &SessionConfig) -> Vec<u8> {
-    let mut flight = clear_record(ContentType::Handshake, &server_hello(config, &[1; 32]));
+    let mut flight = Vec::with_capacity(config.certificate_chain + 2_048);
+    let handshake = ContentType::Handshake;
+    clear_record(&mut flight, handshake, |body| server_hello(body, config, &[1; 32]));
     if config.handshake == Handshake::Tls12 {
-        let signature = [&[8, 4][..], &vector16(&[1; SIGNATURE_BYTES])].concat();
-        // A named curve, X25519's public key, and the signature.
-        let exchange = message(12, &[&[3, 0, 29][..], &vector8(&[1; 32]), &signature].concat());
-        for part in [certificates(config), exchange, message(SERVER_HELLO_DONE, &[])] {
-            flight.extend(clear_record(ContentType::Handshake, &part));
-        }
+        clear_record(&mut flight, handshake, |body| certificates(body, config));
+        clear_record(&mut flight, handshake, |body| {
+            // A named curve, X25519's public key, and the signature.
+            message(body, 12, |exchange| {
+                exchange.extend([3, 0, 29]);
+                bytes8(exchange, &[1; 32]);
+                signature(exchange);
+            });
+        });
+        clear_record(&mut flight, handshake, |body| message(body, SERVER_HELLO_DONE, |_| {}));
         return flight;
     }
-    flight.extend(change_cipher_spec());
-    for part in protected_messages(config, &[]) {
-        protected_records(Version::Tls13, ContentType::Handshake, &part, &mut flight);
-    }
+    change_cipher_spec(&mut flight);
+    protected_messages(config, &[], |message| {
+        protected_records(Version::Tls13, handshake, message, &mut flight);
+    });
     flight
 }
 
-/// The server's messages of TLS 1.3 after its hello. `extra` are further Encrypted Extensions.
-pub(super) fn protected_messages(config: &SessionConfig, extra: &[u8]) -> Vec<Vec<u8>> {
-    let mut extensions = extension(16, &vector16(&vector8(config.protocol.as_bytes())));
-    if config.handshake == Handshake::EarlyData {
-        extensions.extend(extension(42, &[]));
-    }
-    extensions.extend_from_slice(extra);
-    let mut parts = vec![message(8, &vector16(&extensions))];
+/// Appends an algorithm and a signature by it.
+fn signature(into: &mut Vec<u8>) {
+    into.extend([8, 4]);
+    vector16(into, |bytes| fill(bytes, 1, SIGNATURE_BYTES));
+}
+
+/// Passes on the server's messages of TLS 1.3 after its hello. `extra` are further Encrypted Extensions.
+pub(super) fn protected_messages(config: &SessionConfig, extra: &[u8], mut on: impl FnMut(&[u8])) {
+    let mut buffer = Vec::with_capacity(config.certificate_chain + 64);
+    let mut pass = |write: &dyn Fn(&mut Vec<u8>)| {
+        buffer.clear();
+        write(&mut buffer);
+        on(&buffer);
+    };
+    pass(&|into| {
+        message(into, 8, |body| {
+            vector16(body, |extensions| {
+                protocols(extensions, &[config.protocol]);
+                if config.handshake == Handshake::EarlyData {
+                    extension_of(extensions, 42, &[]);
+                }
+                extensions.extend_from_slice(extra);
+            });
+        });
+    });
     if !config.handshake.is_resumed() {
-        let signature = [&[8, 4][..], &vector16(&[1; SIGNATURE_BYTES])].concat();
-        parts.extend([certificates(config), message(15, &signature)]);
+        pass(&|into| certificates(into, config));
+        pass(&|into| message(into, 15, signature));
     }
-    parts.push(message(FINISHED, &[1; HASH_BYTES]));
-    parts
+    pass(&|into| message(into, FINISHED, |body| fill(body, 1, HASH_BYTES)));
+}
+
+/// A message of this many bytes as a protected record.
+fn protected_message(into: &mut Vec<u8>, version: Version, kind: u8, body: &[u8]) {
+    let mut plaintext = Vec::with_capacity(body.len() + 4);
+    message(&mut plaintext, kind, |into| into.extend_from_slice(body));
+    protected_record(version, ContentType::Handshake, &plaintext, into);
 }
 
 /// The client's last flight. In TLS 1.2 the server's Finished follows it.
 pub(super) fn client_finished(config: &SessionConfig) -> Vec<u8> {
-    let mut flight = Vec::new();
+    let mut flight = Vec::with_capacity(128);
     match config.handshake {
         Handshake::Tls12 => {
-            flight.extend(clear_record(ContentType::Handshake, &message(16, &vector8(&[1; 32]))));
-            flight.extend(change_cipher_spec());
-            let finished = message(FINISHED, &[1; FINISHED_12_BYTES]);
-            protected_record(Version::Tls12, ContentType::Handshake, &finished, &mut flight);
+            clear_record(&mut flight, ContentType::Handshake, |body| {
+                message(body, 16, |exchange| bytes8(exchange, &[1; 32]));
+            });
+            change_cipher_spec(&mut flight);
+            protected_message(&mut flight, Version::Tls12, FINISHED, &[1; FINISHED_12_BYTES]);
         }
         Handshake::Full | Handshake::Resumed | Handshake::EarlyData => {
             if config.handshake == Handshake::EarlyData {
-                let end = message(END_OF_EARLY_DATA, &[]);
-                protected_record(Version::Tls13, ContentType::Handshake, &end, &mut flight);
+                protected_message(&mut flight, Version::Tls13, END_OF_EARLY_DATA, &[]);
             } else {
-                flight.extend(change_cipher_spec());
+                change_cipher_spec(&mut flight);
             }
-            let finished = message(FINISHED, &[1; HASH_BYTES]);
-            protected_record(Version::Tls13, ContentType::Handshake, &finished, &mut flight);
+            protected_message(&mut flight, Version::Tls13, FINISHED, &[1; HASH_BYTES]);
         }
     }
     flight
@@ -268,19 +372,26 @@ pub(super) fn client_finished(config: &SessionConfig) -> Vec<u8> {
 
 /// The server's last write: in TLS 1.3 two tickets, or one after a resumption; in TLS 1.2 a ticket and Finished.
 pub(super) fn server_finished(config: &SessionConfig) -> Vec<u8> {
-    let mut flight = Vec::new();
+    let mut flight = Vec::with_capacity(512);
     if config.handshake == Handshake::Tls12 {
-        let ticket = message(4, &[&[0; 4][..], &vector16(&[1; TICKET_12_BYTES])].concat());
-        flight.extend(clear_record(ContentType::Handshake, &ticket));
-        flight.extend(change_cipher_spec());
-        let finished = message(FINISHED, &[1; FINISHED_12_BYTES]);
-        protected_record(Version::Tls12, ContentType::Handshake, &finished, &mut flight);
+        clear_record(&mut flight, ContentType::Handshake, |body| {
+            message(body, 4, |ticket| {
+                ticket.extend([0; 4]);
+                bytes16(ticket, &[1; TICKET_12_BYTES]);
+            });
+        });
+        change_cipher_spec(&mut flight);
+        protected_message(&mut flight, Version::Tls12, FINISHED, &[1; FINISHED_12_BYTES]);
         return flight;
     }
+    let mut ticket = Vec::with_capacity(256);
     // Lifetime and age, a nonce, the ticket, no extensions.
-    let ticket = [&[0; 8][..], &vector8(&[0; 8]), &vector16(&[1; TICKET_13_BYTES]), &[0, 0]].concat();
+    ticket.extend([0; 8]);
+    bytes8(&mut ticket, &[0; 8]);
+    bytes16(&mut ticket, &[1; TICKET_13_BYTES]);
+    ticket.extend([0, 0]);
     for _ in 0..if config.handshake.is_resumed() { 1 } else { 2 } {
-        protected_record(Version::Tls13, ContentType::Handshake, &message(4, &ticket), &mut flight);
+        protected_message(&mut flight, Version::Tls13, 4, &ticket);
     }
     flight
 }

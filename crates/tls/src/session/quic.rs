@@ -22,51 +22,71 @@ const EARLY_DATA: u16 = 42;
 
 /// The Client Hello of Chromium over QUIC: no GREASE, three suites, and the extensions that its fingerprint `q13d0312h3` has.
 pub fn client_hello(config: &SessionConfig, parameters: &[u8]) -> Vec<u8> {
-    use flight::{extension, numbers, share, vector8, vector16};
-    let shares = [share(X25519MLKEM768, HYBRID_CLIENT_BYTES), share(X25519, 32)].concat();
-    let server_name = vector16(&[&[0][..], &vector16(config.server_name.as_bytes())].concat());
-    let mut extensions = [
-        extension(0, &server_name),
-        extension(10, &vector16(&numbers(&[X25519MLKEM768, X25519, 23, 24]))),
-        extension(16, &vector16(&vector8(config.protocol.as_bytes()))),
-        extension(13, &vector16(&numbers(&flight::SIGNATURES))),
-        extension(51, &vector16(&shares)),
-        extension(45, &[1, 1]),
-        extension(43, &vector8(&numbers(&[0x0304]))),
-        extension(27, &[2, 0, 2]),
-        extension(17_613, &vector16(&vector8(config.protocol.as_bytes()))),
-        flight::encrypted_client_hello(),
-        extension(PARAMETERS, parameters),
-    ]
-    .concat();
-    extensions.extend(flight::ticket_extensions(config.handshake));
-    let suites = vector16(&numbers(&[flight::SUITE_13, 0x1302, 0x1303]));
-    let body = [&[3, 3][..], &[1; 32], &vector8(&[]), &suites, &[1, 0], &vector16(&extensions)];
-    flight::message(CLIENT_HELLO, &body.concat())
+    use flight::{extension, extension_of, numbers16, share, vector16};
+    let mut hello = Vec::with_capacity(2_048);
+    flight::message(&mut hello, CLIENT_HELLO, |body| {
+        body.extend([3, 3]);
+        flight::fill(body, 1, 32);
+        flight::bytes8(body, &[]);
+        numbers16(body, &[flight::SUITE_13, 0x1302, 0x1303]);
+        body.extend([1, 0]);
+        vector16(body, |extensions| {
+            flight::server_name(extensions, &config.server_name);
+            extension(extensions, 10, |groups| numbers16(groups, &[X25519MLKEM768, X25519, 23, 24]));
+            flight::protocols(extensions, &[config.protocol]);
+            extension(extensions, 13, |algorithms| numbers16(algorithms, &flight::SIGNATURES));
+            extension(extensions, 51, |content| {
+                vector16(content, |shares| {
+                    share(shares, X25519MLKEM768, HYBRID_CLIENT_BYTES);
+                    share(shares, X25519, 32);
+                });
+            });
+            extension_of(extensions, 45, &[1, 1]);
+            extension_of(extensions, 43, &[2, 3, 4]);
+            extension_of(extensions, 27, &[2, 0, 2]);
+            extension(extensions, 17_613, |content| {
+                vector16(content, |list| flight::bytes8(list, config.protocol.as_bytes()));
+            });
+            flight::encrypted_client_hello(extensions);
+            extension_of(extensions, PARAMETERS, parameters);
+            flight::ticket_extensions(extensions, config.handshake);
+        });
+    });
+    hello
 }
 
 /// The Server Hello.
 pub fn server_hello(config: &SessionConfig) -> Vec<u8> {
-    flight::server_hello(config, &[])
+    let mut hello = Vec::with_capacity(1_280);
+    flight::server_hello(&mut hello, config, &[]);
+    hello
 }
 
 /// Encrypted Extensions, certificates and their signature unless it resumes, and Finished.
 pub fn server_flight(config: &SessionConfig, parameters: &[u8]) -> Vec<u8> {
-    let extra = flight::extension(PARAMETERS, parameters);
-    flight::protected_messages(config, &extra).concat()
+    let (mut extra, mut flight) = (Vec::new(), Vec::with_capacity(config.certificate_chain + 1_024));
+    flight::extension_of(&mut extra, PARAMETERS, parameters);
+    flight::protected_messages(config, &extra, |message| flight.extend_from_slice(message));
+    flight
 }
 
 /// Finished of either end.
 pub fn finished() -> Vec<u8> {
-    flight::message(FINISHED, &[1; HASH_BYTES])
+    let mut finished = Vec::with_capacity(64);
+    flight::message(&mut finished, FINISHED, |body| flight::fill(body, 1, HASH_BYTES));
+    finished
 }
 
 /// Tickets of the server: two, or one after a resumption.
 pub fn tickets(config: &SessionConfig) -> Vec<u8> {
-    let extensions = flight::vector16(&flight::extension(EARLY_DATA, &[0xff; 4]));
-    let ticket = flight::vector16(&[1; TICKET_13_BYTES]);
-    let body = [&[0; 8][..], &flight::vector8(&[0; 8]), &ticket, &extensions].concat();
-    flight::message(4, &body).repeat(if config.handshake.is_resumed() { 1 } else { 2 })
+    let mut ticket = Vec::with_capacity(512);
+    flight::message(&mut ticket, 4, |body| {
+        body.extend([0; 8]);
+        flight::bytes8(body, &[0; 8]);
+        flight::bytes16(body, &[1; TICKET_13_BYTES]);
+        flight::vector16(body, |extensions| flight::extension_of(extensions, EARLY_DATA, &[0xff; 4]));
+    });
+    ticket.repeat(if config.handshake.is_resumed() { 1 } else { 2 })
 }
 
 /// The message at the beginning: its type, its body, and what follows; `None` if it is incomplete.
