@@ -2,7 +2,7 @@
 
 use http2::Profile;
 use page::{Host, OfferedProtocols};
-use tls::session::SessionConfig;
+use tls::session::{RecordSizes, SessionConfig};
 
 pub use tls::session::Handshake;
 use wire::Seed;
@@ -103,6 +103,7 @@ impl WebConfig {
         let tls = tls.map(|handshake| SessionConfig {
             protocol: if http2 { "h2" } else { "http/1.1" },
             certificate_chain,
+            records: if http2 { self.server_profile.records } else { RecordSizes::Full },
             ..SessionConfig::new(handshake)
         });
         let http3 = self.http3.filter(|_| http3.is_some()).map(|http3| http3::ServerConfig {

@@ -1,5 +1,7 @@
 //! Behaviour of clients and servers as data: settings, windows and their updates, scheduling.
 
+use tls::session::RecordSizes;
+
 use crate::settings::Setting;
 use crate::{DEFAULT_WINDOW, PREFACE};
 
@@ -22,6 +24,8 @@ pub struct Profile {
     pub max_write: usize,
     /// Order of its DATA.
     pub scheduling: Scheduling,
+    /// Sizes of the TLS records of its writes.
+    pub records: RecordSizes,
 }
 
 /// Order of DATA of several streams.
@@ -72,6 +76,7 @@ impl Profile {
         max_data: 16_384,
         max_write: 16_384,
         scheduling: Scheduling::RoundRobin,
+        records: RecordSizes::Full,
     };
 
     /// Firefox: netwerk/protocol/http/Http2Session.cpp (`SendHello`), with the preferences `network.http.http2.pull-allowance` and
@@ -127,10 +132,11 @@ impl Profile {
         max_data: 8_192,
         max_write: 16_384,
         scheduling: Scheduling::Urgency,
+        records: RecordSizes::Full,
     };
 
     /// Go's server: golang.org/x/net/http2/server.go (`initialSettings`, `initialConnRecvWindowSize`); frames of 16 kB, as a
-    /// peer with default settings allows.
+    /// peer with default settings allows, in records that grow.
     pub const GO_SERVER: Self = Self {
         name: "go",
         settings: &[
@@ -145,6 +151,7 @@ impl Profile {
         max_data: 16_384,
         max_write: 16_384,
         scheduling: Scheduling::RoundRobin,
+        records: RecordSizes::Growing,
     };
 
     /// Every client.

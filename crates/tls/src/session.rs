@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use crate::record::{ContentType, HEADER_BYTES, Header};
 use crate::suite::Version;
-use flight::{CLIENT_HELLO, FINISHED, NONCE_BYTES, SERVER_HELLO_DONE, TAG_BYTES};
+use flight::{CLIENT_HELLO, FINISHED, MAX_PLAINTEXT, NONCE_BYTES, SERVER_HELLO_DONE, TAG_BYTES};
 
 /// Kind of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,37 @@ pub struct SessionConfig {
     pub protocol: &'static str,
     /// Bytes of the server's certificates.
     pub certificate_chain: usize,
+    /// Sizes of the records that this end sends.
+    pub records: RecordSizes,
 }
+
+/// Sizes of records of application data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordSizes {
+    /// As long as a write has plaintext: up to 16,384 bytes (OpenSSL, BoringSSL).
+    #[default]
+    Full,
+    /// The first fits in a segment, and each next has as many bytes more, until 128 KiB have been sent. Each is a write of its own.
+    /// Go: crypto/tls/conn.go (`maxPayloadSizeForWrite`).
+    Growing,
+}
+
+impl RecordSizes {
+    /// Maximum plaintext of the next record, after this number of records and these bytes on the wire.
+    fn max_plaintext(self, version: Version, records: usize, bytes: usize) -> usize {
+        match self {
+            Self::Growing if bytes < BOOST_BYTES => {
+                let overhead = flight::protection_bytes(version) + HEADER_BYTES;
+                (SEGMENT_BYTES - overhead).saturating_mul(records + 1).min(MAX_PLAINTEXT)
+            }
+            Self::Growing | Self::Full => MAX_PLAINTEXT,
+        }
+    }
+}
+
+/// `tcpMSSEstimate`, and `recordSizeBoostThreshold`.
+const SEGMENT_BYTES: usize = 1_208;
+const BOOST_BYTES: usize = 128 << 10;
 
 impl SessionConfig {
     /// Median of 75,000 chains as servers send them (IETF 116, draft-ietf-tls-cert-abridge).
@@ -80,7 +110,8 @@ impl SessionConfig {
     /// A session of this kind, for HTTP/1.1.
     pub const fn new(handshake: Handshake) -> Self {
         let certificate_chain = Self::CERTIFICATE_CHAIN;
-        Self { handshake, server_name: String::new(), protocol: "http/1.1", certificate_chain }
+        let records = RecordSizes::Full;
+        Self { handshake, server_name: String::new(), protocol: "http/1.1", certificate_chain, records }
     }
 }
 
@@ -106,6 +137,9 @@ pub struct Session {
     /// Bytes of early data that may still be sent.
     early: usize,
     writes: VecDeque<Vec<u8>>,
+    /// Bytes of all writes, and records of application data among them.
+    sent_bytes: usize,
+    sent_records: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +182,8 @@ impl Session {
             pending: Vec::new(),
             early: 0,
             writes: VecDeque::new(),
+            sent_bytes: 0,
+            sent_records: 0,
         }
     }
 
@@ -174,10 +210,31 @@ impl Session {
     }
 
     fn write(&mut self, plaintext: &[u8]) {
-        let mut records = Vec::with_capacity(plaintext.len() + 64);
-        let version = self.config.handshake.version();
-        flight::protected_records(version, ContentType::ApplicationData, plaintext, &mut records);
-        self.writes.push_back(records);
+        let (version, content) = (self.config.handshake.version(), ContentType::ApplicationData);
+        match self.config.records {
+            RecordSizes::Full => {
+                let mut records = Vec::with_capacity(plaintext.len() + 64);
+                flight::protected_records(version, content, plaintext, &mut records);
+                self.push(records);
+            }
+            sizes @ RecordSizes::Growing => {
+                let mut rest = plaintext;
+                while !rest.is_empty() {
+                    let max = sizes.max_plaintext(version, self.sent_records, self.sent_bytes);
+                    let (part, after) = rest.split_at(rest.len().min(max));
+                    let mut record = Vec::new();
+                    flight::protected_record(version, content, part, &mut record);
+                    self.push(record);
+                    self.sent_records += 1;
+                    rest = after;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, write: Vec<u8>) {
+        self.sent_bytes += write.len();
+        self.writes.push_back(write);
     }
 
     /// The next write.
@@ -270,7 +327,7 @@ impl Session {
     fn message(&mut self, kind: u8) {
         match (self.is_client, self.state, kind) {
             (false, State::Hello, CLIENT_HELLO) => {
-                self.writes.push_back(flight::server_flight(&self.config));
+                self.push(flight::server_flight(&self.config));
                 self.state = State::Finished;
                 // Early data is answered before the client's Finished.
                 if self.config.handshake == Handshake::EarlyData {
@@ -278,7 +335,7 @@ impl Session {
                 }
             }
             (false, State::Finished, FINISHED) => {
-                self.writes.push_back(flight::server_finished(&self.config));
+                self.push(flight::server_finished(&self.config));
                 self.open();
             }
             (true, State::Hello, SERVER_HELLO_DONE) => {
@@ -439,6 +496,36 @@ mod tests {
     fn records_have_at_most_16_384_bytes_and_22_more_on_the_wire() {
         let writes = exchange(Handshake::Full, b"request", &[0; 40_000]);
         assert_eq!(writes.last().unwrap().1.len(), 40_000 + 3 * 22);
+    }
+
+    #[test]
+    fn growing_records_begin_with_a_segment_and_are_full_after_128_kib() {
+        let config = SessionConfig { records: RecordSizes::Growing, ..SessionConfig::new(Handshake::Full) };
+        let (mut client, mut server) =
+            (Session::client(SessionConfig::new(Handshake::Full)), Session::server(config));
+        client.send(b"request");
+        let mut received = 0;
+        for _ in 0..2 {
+            while let Some(write) = client.next_write() {
+                server.receive(&write, &mut |_| {}).unwrap();
+            }
+            while let Some(write) = server.next_write() {
+                client.receive(&write, &mut |_| {}).unwrap();
+            }
+        }
+        server.send(&[7; 200_000]);
+        let mut lengths = Vec::new();
+        while let Some(write) = server.next_write() {
+            client.receive(&write, &mut |plaintext| received += plaintext.len()).unwrap();
+            lengths.push(write.len());
+        }
+        // 1,186 bytes of plaintext, and 22 more.
+        assert_eq!(lengths[..3], [1_208, 2 * 1_186 + 22, 3 * 1_186 + 22]);
+        assert_eq!((received, lengths.iter().max()), (200_000, Some(&(16_384 + 22))));
+        let full = lengths.iter().position(|length| *length == 16_384 + 22).unwrap();
+        assert_eq!(full, 13, "14 times 1,186 exceed a record: {lengths:?}");
+        server.send(b"response");
+        assert_eq!(server.next_write().map(|write| write.len()), Some(30));
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn without_padding(frames: &[u8]) -> usize {
                 // A packet has at least one frame.
                 None => return (frames.len() - rest.len()).max(1),
             },
-            PING => Some(after),
+            PING | IMMEDIATE_ACK => Some(after),
             ACK => skip_acknowledgement(after),
             CRYPTO => skip_crypto(after),
             _ => None,
@@ -95,6 +95,8 @@ const PADDING: u8 = 0;
 const PING: u8 = 1;
 const ACK: u8 = 2;
 const CRYPTO: u8 = 6;
+/// Of a probe for larger datagrams (draft-ietf-quic-ack-frequency, section 5).
+const IMMEDIATE_ACK: u8 = 0x1f;
 
 fn skip_acknowledgement(frame: &[u8]) -> Option<&[u8]> {
     let mut rest = frame;
@@ -371,7 +373,7 @@ mod tests {
     fn padding_at_the_end_is_removed_and_zeros_of_frames_are_not() {
         let padded = |frames: &[u8]| without_padding(&[frames, &[0; 900]].concat());
         assert_eq!(padded(&[]), 1);
-        assert_eq!(padded(&[PING]), 1);
+        assert_eq!((padded(&[PING]), padded(&[PING, IMMEDIATE_ACK])), (1, 2));
         // One range beyond the first; data that ends with zeros.
         let (acknowledgement, crypto) = ([ACK, 9, 0, 1, 2, 3, 1], [CRYPTO, 0, 3, 7, 0, 0]);
         assert_eq!(padded(&acknowledgement), 7);

@@ -109,10 +109,11 @@ pub(super) fn clear_record(into: &mut Vec<u8>, content: ContentType, body: impl 
 
 /// Appends a record as long as an encrypted one: in TLS 1.3 content, its type and a tag; in TLS 1.2 a nonce, content, a tag.
 pub(super) fn protected_record(version: Version, content: ContentType, plaintext: &[u8], into: &mut Vec<u8>) {
-    let (outer, extra) = match version {
-        Version::Tls13 => (ContentType::ApplicationData, 1 + TAG_BYTES),
-        Version::Tls12 | Version::Old => (content, NONCE_BYTES + TAG_BYTES),
+    let outer = match version {
+        Version::Tls13 => ContentType::ApplicationData,
+        Version::Tls12 | Version::Old => content,
     };
+    let extra = protection_bytes(version);
     into.reserve(HEADER_BYTES + plaintext.len() + extra);
     into.extend([outer.number(), 3, 3]);
     into.extend(number16(plaintext.len() + extra));
@@ -127,6 +128,14 @@ pub(super) fn protected_record(version: Version, content: ContentType, plaintext
         }
     }
     into.extend([0; TAG_BYTES]);
+}
+
+/// Bytes by which a protected record's body is longer than its plaintext.
+pub(super) const fn protection_bytes(version: Version) -> usize {
+    match version {
+        Version::Tls13 => 1 + TAG_BYTES,
+        Version::Tls12 | Version::Old => NONCE_BYTES + TAG_BYTES,
+    }
 }
 
 /// Appends Change Cipher Spec, which TLS 1.3 sends for middleboxes.
