@@ -98,14 +98,21 @@ impl Window {
         self.cwnd = cwnd.max(self.mss);
     }
 
+    /// Observes a new acknowledgement, whether or not the window limited sending: slow start may end with it (Linux, net/ipv4/tcp_cubic.c,
+    /// `cubictcp_acked`, which `tcp_clean_rtx_queue` calls for each).
+    pub(super) fn observe(&mut self, now: Time, ack: &AckInfo) {
+        let is_slow_start = self.is_slow_start();
+        if let (Some(hystart), Some(round_trip)) = (&mut self.hystart, ack.round_trip) {
+            hystart.observe(round_trip);
+            if is_slow_start && hystart.ends_slow_start(now, ack, round_trip, self.cwnd / self.mss) {
+                self.threshold = self.cwnd;
+            }
+        }
+    }
+
     /// Grows at a new acknowledgement, if the window limited sending.
     pub(super) fn grow(&mut self, now: Time, ack: AckInfo) {
         if self.is_slow_start() {
-            if let (Some(hystart), Some(round_trip)) = (&mut self.hystart, ack.round_trip)
-                && hystart.ends_slow_start(now, &ack, round_trip, self.cwnd / self.mss)
-            {
-                self.threshold = self.cwnd;
-            }
             let beyond = self.slow_start(&ack);
             if beyond > 0 {
                 self.avoid_congestion(now, beyond, &ack);
@@ -254,6 +261,26 @@ mod tests {
         let mut per_ack = window(Growth::PerAck, Some(200));
         (0..2).for_each(|_| acknowledge(&mut per_ack, 1));
         assert_eq!(per_ack.cwnd(), 290);
+    }
+
+    /// Of a page, most responses leave the window open: the round trips of their acknowledgements are the path's.
+    #[test]
+    fn acknowledgements_of_a_window_that_is_not_full_end_slow_start() {
+        let config = Congestion {
+            initial_window: 20,
+            avoidance: Avoidance::Cubic { hystart: true },
+            ..window(Growth::PerByte { max_segments: 2 }, None).config
+        };
+        let mut window = Window::new(config, 100);
+        let mut observe = |number, next, millis| {
+            let at = Time::ZERO + Duration::from_millis(10 * number);
+            let round_trip = Some(Duration::from_millis(millis));
+            window.observe(at, &AckInfo { bytes: 100, segments: 1, number, next, round_trip });
+            window.is_slow_start()
+        };
+        assert!(observe(1, 20, 40));
+        let ended = (21..=40).find(|number| !observe(*number, 40, 60));
+        assert_eq!(ended, Some(29), "eight longer round trips, and one more");
     }
 
     #[test]

@@ -34,7 +34,12 @@ struct Round {
 }
 
 impl HyStart {
-    /// Returns whether slow start should end with this acknowledgement. `window` is in segments.
+    /// Observes the round trip of an acknowledgement.
+    pub(super) fn observe(&mut self, round_trip: Duration) {
+        self.min_round_trip = Some(self.min_round_trip.map_or(round_trip, |minimum| minimum.min(round_trip)));
+    }
+
+    /// Returns whether slow start should end with this acknowledgement, whose round trip was observed. `window` is in segments.
     pub(super) fn ends_slow_start(
         &mut self,
         now: Time,
@@ -45,8 +50,7 @@ impl HyStart {
         if self.has_ended {
             return false;
         }
-        let min_round_trip = self.min_round_trip.map_or(round_trip, |minimum| minimum.min(round_trip));
-        self.min_round_trip = Some(min_round_trip);
+        let min_round_trip = self.min_round_trip.unwrap_or(round_trip);
         let new_round =
             Round { start: now, last: now, end: ack.next, min_round_trip: Duration::MAX, samples: 0 };
         let round = match &mut self.round {
@@ -93,6 +97,7 @@ mod tests {
         let mut hystart = HyStart { min_round_trip: Some(Duration::from_millis(40)), ..HyStart::default() };
         (1..=20).find(|n| {
             let ack = AckInfo { bytes: 1, segments: 1, number: *n, next: 20, round_trip: None };
+            hystart.observe(round_trip);
             hystart.ends_slow_start(Time::ZERO + gap * *n, &ack, round_trip, 20)
         })
     }

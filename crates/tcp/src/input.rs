@@ -258,12 +258,14 @@ impl Connection {
         let round_trip = self.measure(now, taken.sent, segment);
         self.timer.reset_backoff();
 
+        let segments = taken.segments;
+        let info = AckInfo { bytes, segments, number, next: self.next, round_trip };
+        self.window.observe(now, &info);
         let may_grow = self.recover(bytes);
         let is_used = !self.config.congestion.cwnd_validation
             || self.usage.allows_growth(self.window.cwnd(), self.window.is_slow_start());
         if may_grow && is_used {
-            let segments = taken.segments;
-            self.window.grow(now, AckInfo { bytes, segments, number, next: self.next, round_trip });
+            self.window.grow(now, info);
         }
         if self.flight.is_empty() {
             self.timer.stop();
