@@ -236,7 +236,7 @@ fn a_damaged_capture_is_read_as_far_as_possible_and_the_damage_reported() {
             &jumps([1, 1, 1, 1, u32::MAX]),
             "1 packet with an absurd time, taken as simultaneous with the packet before",
         ),
-        ("back", &jumps([u32::MAX, 1, 1, 1, 1]), "packets with an earlier time than those before them: 4"),
+        ("back", &jumps([u32::MAX, 1, 1, 1, 1]), "packets with an earlier time than those before them: 1"),
         ("zero", &jumps([0; 5]), ""),
     ] {
         let (status, stdout, stderr) = diagnose(name, bytes);
