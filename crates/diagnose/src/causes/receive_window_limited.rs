@@ -111,7 +111,7 @@ fn evidence(gap: &Gap) -> String {
 mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
-    use crate::{Cause, Severity};
+    use crate::{Cause, Finding, Severity, Share};
 
     #[test]
     fn a_window_of_four_kilobytes_stops_the_sender_each_round_trip() {
@@ -133,6 +133,27 @@ mod tests {
         );
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
         assert_eq!(found, [(Cause::ReceiveWindowLimited, 30); 2]);
+    }
+
+    /// Its acknowledgements wait until it reads, and shrink the window to a part, and to nothing.
+    #[test]
+    fn regress_reader_of_a_block_each_ten_milliseconds_has_each_time_once() {
+        let mut lines = String::from(
+            "0 C syn mss=65495\n0.01 S syn mss=65495\n0.02 C\n0.1 C send=47616\n0.11 S ack=47616 win=60000\n",
+        );
+        let (mut at, mut sent) = (1.0, 47_616);
+        for _ in 0..20 {
+            let end = sent + 60_000;
+            lines += &format!("{at} C send=30000\n{} C send=30000\n", at + 0.01);
+            lines += &format!("{} S ack={end} win=40000\n{} C send=40000\n", at + 10.0, at + 10.03);
+            lines += &format!("{} S ack={} win=0\n{} S win=60000\n", at + 20.0, end + 40_000, at + 30.0);
+            (at, sent) = (at + 30.03, end + 40_000);
+        }
+        let report = Script { one_way_ms: 0.005, lines: &lines }.diagnose(VantagePoint::Client);
+        let savings = report.counts.iter().map(|count| count.saving.as_millis_f64()).sum::<f64>();
+        assert!((570.0..=report.elapsed.as_millis_f64()).contains(&savings), "{:?}", report.counts);
+        let way = report.account.of(Share::RoundTrip).as_millis_f64();
+        assert!(way < 30.0, "{:?}", report.account);
     }
 
     /// A reader of 16 kB at a time, with a segment of 64 kB (a loopback's).
@@ -193,10 +214,10 @@ mod tests {
                 }
                 lines += &format!("{} C win=4380\n", at + 2.1);
             }
-            let report =
-                Script { one_way_ms: 2.0, lines: &opened(2.0, &lines) }.diagnose(VantagePoint::Server);
-            let found =
-                report.findings.into_iter().filter(|finding| finding.cause == Cause::ReceiveWindowLimited);
+            let lines = opened(2.0, &lines);
+            let report = Script { one_way_ms: 2.0, lines: &lines }.diagnose(VantagePoint::Server);
+            let of_window = |finding: &Finding| finding.cause == Cause::ReceiveWindowLimited;
+            let found = report.findings.into_iter().filter(of_window);
             found.map(|finding| (finding.severity, finding.evidence)).collect::<Vec<_>>()
         };
         let [(Severity::High, evidence)] = &found(60)[..] else { panic!("{:?}", found(60)) };
@@ -236,12 +257,9 @@ mod tests {
             now += 600.0;
         }
         let lines = opened(250.0, &lines);
-        let found = Script { one_way_ms: 250.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
-        assert_eq!(
-            found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count(),
-            5,
-            "{found:?}"
-        );
+        let found = Script { one_way_ms: 250.0, lines: &lines }.faults(VantagePoint::Server);
+        let waits = found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count();
+        assert_eq!(waits, 5, "{found:?}");
     }
 
     #[test]
@@ -256,7 +274,7 @@ mod tests {
             (1..=4).for_each(|k| lines.push_str(&format!("{}.{k} S send=1460\n", at + 15)));
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         let waits = found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count();
         assert!(waits <= 4, "{found:?}");
     }
@@ -276,7 +294,7 @@ mod tests {
             (1..=4).for_each(|k| lines.push_str(&format!("{}.{k} S send=1460\n", update + 15)));
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert_eq!(found, []);
     }
 }

@@ -90,16 +90,18 @@ impl Flow {
         let Some((since, until)) = closed.reopened.take() else { return };
         let is_held =
             closed.probes > 0 || is_useless || at.since(until.at) <= distance + distance / 10 + PROMPT;
-        let (window, shrunk_since, sent, probes) =
-            (closed.window, closed.shrunk_since, closed.sent, closed.probes);
+        let ZeroWindow { window, shrunk_since, sent, probes, .. } = *closed;
+        let lost = until.at.since(since.at);
         if is_held {
             let halted = self.time_blocked(sender, shrunk_since, sent, until);
-            self.find_closed(
-                &ClosedWindow { window, probes, wait: Wait { from: since, to: until, side: sender } },
-                halted,
-            );
+            let wait = Wait { from: since, to: until, side: sender };
+            self.find_closed(&ClosedWindow { window, probes, wait }, halted);
+            // No wider window saves it again.
+            let progress = &mut self.ends.of_mut(sender).burst.progress;
+            if since.at >= progress.began {
+                progress.reported += halted.saturating_sub(lost);
+            }
         } else {
-            let lost = until.at.since(since.at);
             self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Idle, lost);
         }
     }
@@ -113,10 +115,8 @@ impl Flow {
         let ZeroWindow { window, probes, .. } = *closed;
         if let Some((since, until)) = closed.reopened {
             let halted = self.time_blocked(sender, closed.shrunk_since, closed.sent, until);
-            self.find_closed(
-                &ClosedWindow { window, probes, wait: Wait { from: since, to: until, side: sender } },
-                halted,
-            );
+            let wait = Wait { from: since, to: until, side: sender };
+            self.find_closed(&ClosedWindow { window, probes, wait }, halted);
         }
         if let Some(since) = closed.since {
             self.add(zero_window::to_the_end(&ClosedWindow {
@@ -178,19 +178,22 @@ impl Flow {
     /// Attributes a gap in which the window was closed: the rest of it is the path's, as far as that explains it.
     pub(super) fn spend_around(&mut self, gap: &Gap, closed: Duration) {
         let rest = gap.duration() - closed;
+        self.spend(Share::Stall(Cause::ZeroWindow), closed);
         if let Some(ruling) = receive_window_limited::too_small(gap) {
-            self.spend(Share::Stall(Cause::ZeroWindow), closed);
             self.spend(ruling.share, rest);
-            self.find(
-                gap,
-                Cause::ReceiveWindowLimited,
-                &Ruling { since: gap.wait.from.at + closed, ..ruling },
-            );
+            let ruling = Ruling { since: gap.wait.from.at + closed, ..ruling };
+            self.find(gap, Cause::ReceiveWindowLimited, &ruling);
             return;
         }
-        let round_trip = self.path.round_trip_at_least() + Duration::from_millis(10);
-        self.spend(Share::Stall(Cause::ZeroWindow), closed);
+        let round_trip = self.path.round_trip_at_least();
+        // Linux delays an acknowledgement that would shrink the window, for 40 ms or until the program reads.
+        let (share, most) = match gap.headroom {
+            Some(headroom) if headroom < gap.mss => (Share::Stall(Cause::ReceiveWindowLimited), 50),
+            Some(_) | None => (Share::RoundTrip, 10),
+        };
+        let late = rest.saturating_sub(round_trip).min(Duration::from_millis(most));
+        self.spend(share, late);
         self.spend(Share::RoundTrip, rest.min(round_trip));
-        self.spend_unknown(Doubt::of(gap), rest - round_trip);
+        self.spend_unknown(Doubt::of(gap), rest.saturating_sub(round_trip + late));
     }
 }
