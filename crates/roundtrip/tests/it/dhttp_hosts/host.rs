@@ -30,7 +30,16 @@ impl Host {
 
     /// Creates a host with an IPv6 address, too.
     pub(crate) fn dual_stack(name: &'static str, address: [u8; 4], other: Ipv6Addr) -> Self {
-        Self::of(address, Interface::of(name, name).address(other).reaches(Subnet::IPV6))
+        let host = Self::of(address, Interface::of(name, name).address(other).reaches(Subnet::IPV6));
+        // Packets to a new IPv6 address have a route when a work queue has made it (Linux, addrconf_dad_work), which may be late.
+        let route: String = other.octets().iter().map(|byte| format!("{byte:02x}")).collect();
+        host.run(move || {
+            let routes = || std::fs::read_to_string("/proc/thread-self/net/ipv6_route").unwrap();
+            while !routes().contains(&format!("{route} 80 ")) {
+                std::thread::yield_now();
+            }
+        });
+        host
     }
 
     fn of(address: [u8; 4], end: Interface) -> Self {
