@@ -205,13 +205,11 @@ impl Tally {
 
     /// Sets the severity of the cause's findings by their savings, of `waited` time, and that of the worst by their sum:
     /// one fix saves all. A program takes its time for each request anew.
-    fn grade(&mut self, retained: &mut [Finding], waited: Duration) {
+    fn grade(&self, retained: &mut [Finding], waited: Duration) {
         let cause = self.count.cause;
         let mut sum = Duration::ZERO;
-        self.count.saving = self.unlisted_saving;
         let alike = retained.iter_mut().filter(|retained| retained.cause == cause);
         for finding in alike {
-            self.count.saving += finding.saving.unwrap_or_default();
             let is_of_saving = !cause.is_failure() || finding.saving.is_some();
             let saving = finding.saving.unwrap_or_default();
             // A client's stall within a handshake is graded as a server's.
@@ -429,8 +427,13 @@ impl Findings {
         }
         self.retained.sort_by_key(|finding| (finding.at, finding.cause));
         self.attribute_reduced_windows();
-        let counts = self.tallies.into_iter().map(|tally| tally.count);
-        (self.retained, counts.filter(|count| count.times > 0).collect())
+        let counts = self.tallies.into_iter().filter(|tally| tally.count.times > 0).map(|tally| {
+            let alike = self.retained.iter().filter(|retained| retained.cause == tally.count.cause);
+            let listed: Duration = alike.filter_map(|retained| retained.saving).sum();
+            Count { saving: listed + tally.unlisted_saving, ..tally.count }
+        });
+        let counts = counts.collect();
+        (self.retained, counts)
     }
 }
 
@@ -493,8 +496,10 @@ mod tests {
         ] {
             findings.add(stall.cause, [stall.lost, stall.saving.unwrap_or_default()], 64, || stall);
         }
-        let (retained, _) = findings.into_sorted(SECOND);
+        let (retained, counts) = findings.into_sorted(SECOND);
         let savings: Vec<_> = retained.iter().map(|retained| retained.saving).collect();
+        let of_causes: Vec<_> = counts.iter().map(|count| count.saving.as_millis_f64()).collect();
+        assert_eq!(of_causes, [840.0, 220.0], "windows, and losses");
         let millis = |saving| Some(Duration::from_millis(saving));
         assert_eq!(savings, [millis(40), millis(210), None, millis(300), millis(10), millis(500)]);
         assert_eq!(retained[1].severity, Severity::Low, "what is inferred does not raise it");
@@ -538,14 +543,8 @@ mod tests {
         let mut findings = Findings::default();
         for millis in savings {
             let (lost, saving) = (SECOND, Some(Duration::from_millis(*millis)));
-            let times = [lost, saving.unwrap_or_default()];
-            findings.add(cause, times, 64, || Finding {
-                cause,
-                lost,
-                saving,
-                confidence,
-                ..finding(*millis)
-            });
+            let found = Finding { cause, lost, saving, confidence, ..finding(*millis) };
+            findings.add(cause, [lost, saving.unwrap_or_default()], 64, || found);
         }
         findings.into_sorted(SECOND).0.into_iter().map(|finding| finding.severity).collect()
     }

@@ -38,7 +38,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 /// Returns the finding of a stream of HTTP/2 that one side ended with an error, or of a connection (GOAWAY): its peer's transfer was
-/// cut. `NO_ERROR` and `CANCEL` are no errors.
+/// cut. `NO_ERROR` and `CANCEL` are no errors (RFC 9113, section 7; 8.7 on retries).
 pub(crate) fn of_stream(error: &StreamError) -> Finding {
     const REFUSED_STREAM: u32 = 7;
     let StreamError { from, stream, code, requested, mark } = *error;
@@ -49,9 +49,7 @@ pub(crate) fn of_stream(error: &StreamError) -> Finding {
     };
     let request =
         requested.map_or_else(String::new, |request| format!("; its request is packet {}", request.frame));
-    // RFC 9113, section 8.7.
-    let refusal =
-        "; it was not processed, and may be retried: a limit (SETTINGS_MAX_CONCURRENT_STREAMS) or a shutdown";
+    let refusal = "; it was not processed: a limit (SETTINGS_MAX_CONCURRENT_STREAMS) or a shutdown";
     let refusal = if code == REFUSED_STREAM { refusal } else { "" };
     let evidence = format!(
         "the {from} ended {what} of HTTP/2 with {} ({code}, {frame}, packet {}){request}{refusal}",
