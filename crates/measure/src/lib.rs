@@ -11,8 +11,8 @@
 //! | [`profile`] | a stack profile in the kernel's settings, set and read back |
 //! | `laboratory` | the two hosts and the link between them, made of [`testbed`]'s parts |
 //! | [`driver`] | client and server on kernel sockets |
-//! | [`browser`] | whole pages in a browser: the page served so that it plays its graph, and the visit |
 //! | [`peers`] | third-party programs in place of our own |
+//! | `whole_page` | whole pages over TLS, served by ours or theirs so that a browser plays the graph, fetched by Chromium or curl |
 //! | [`error`] | errors and their remedies |
 //!
 //! A measurement is never repeatable to the byte. Only this crate, [`testbed`] and `dhttp` touch the operating
@@ -31,7 +31,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod browser;
 pub mod driver;
 pub mod error;
 pub mod fidelity;
@@ -41,6 +40,7 @@ pub mod profile;
 pub mod run;
 pub mod series;
 mod socket;
+mod whole_page;
 
 pub use error::Error;
 pub use peers::Peers;

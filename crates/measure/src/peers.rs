@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`server`] | the configuration of each server, and the check that it listens |
 //! | [`client`] | the command of each client |
+//! | `curl` | curl as the client of a whole page over TLS |
 //! | `chromium` | Chromium as the client of a whole page |
 //! | `process` | a program and its directory, both removed after the run |
 //!
@@ -13,14 +14,18 @@
 
 pub(crate) mod chromium;
 pub mod client;
+pub(crate) mod curl;
 mod process;
 pub mod server;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
 use quantity::names::{self, UnknownName};
+
+use wire::Duration;
 
 use crate::Error;
 
@@ -38,6 +43,8 @@ pub enum ServerProgram {
     Apache,
     /// Caddy.
     Caddy,
+    /// Node.js, with a script on its own modules.
+    Node,
     /// Python's `http.server`.
     Python,
 }
@@ -65,6 +72,34 @@ pub struct Peers {
     pub client: ClientProgram,
 }
 
+/// A whole page to be visited by a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Visit {
+    /// URLs of all objects, the document's first.
+    pub(crate) urls: Vec<String>,
+    /// Address of each host name.
+    pub(crate) addresses: Vec<(String, IpAddr)>,
+    /// The authority that it trusts, if any host has TLS.
+    pub(crate) trusted: Option<TrustedAuthority>,
+    /// Time for the page.
+    pub(crate) deadline: Duration,
+    /// Protocol of every response, as ALPN and Chromium name it.
+    pub(crate) protocol: &'static str,
+    /// Whether a browser knows beforehand that all hosts speak QUIC.
+    pub(crate) is_quic: bool,
+    /// Maximum number of concurrent requests, where it is not the program's own decision.
+    pub(crate) parallel: u16,
+}
+
+/// An authority in the forms in which programs are told to trust it.
+#[derive(Clone, Debug)]
+pub(crate) struct TrustedAuthority {
+    /// Its certificate.
+    pub(crate) pem: String,
+    /// SHA-256 of its public key's information.
+    pub(crate) fingerprint: [u8; 32],
+}
+
 /// Names of a program on the command line, on disk, and in Debian.
 struct ProgramNames {
     name: &'static str,
@@ -76,7 +111,7 @@ struct ProgramNames {
 
 impl ServerProgram {
     /// Every server.
-    pub const ALL: [Self; 5] = [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Python];
+    pub const ALL: [Self; 6] = [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Node, Self::Python];
 
     const fn names(self) -> ProgramNames {
         let (name, programs, version, package): (_, &[_], _, _) = match self {
@@ -84,6 +119,7 @@ impl ServerProgram {
             Self::Nginx => ("nginx", &["nginx"], "-v", "nginx-light"),
             Self::Apache => ("apache", &["apache2", "httpd"], "-v", "apache2-bin"),
             Self::Caddy => ("caddy", &["caddy"], "version", "caddy"),
+            Self::Node => ("node", &["node", "nodejs"], "--version", "nodejs"),
             Self::Python => ("python", &["python3"], "--version", "python3"),
         };
         ProgramNames { name, programs, version, package }

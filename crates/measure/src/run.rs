@@ -28,7 +28,7 @@ use crate::driver::service::{ServedOrigin, Service};
 use crate::fidelity::{StackPart, Unreproducible};
 use crate::laboratory::{Laboratory, server_address};
 use crate::peers::chromium::recording::BrowserRecord;
-use crate::peers::server::{RunningServer, ServerSettings};
+use crate::peers::server::{RunningServer, ServedHost, ServerSettings};
 use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::{Error, Peers, driver, fidelity};
@@ -127,7 +127,7 @@ impl Experiment {
             let part = format!("{} with TLS {} and other programs", protocol.name(), tls.name());
             return Err(Error::unsuited(
                 &part,
-                "use our own server and client, or http11-parallel with --tls none",
+                "use our own server and client, --client chromium or curl, or http11-parallel with --tls none",
             ));
         }
         let (server, client) = find_programs(scenario, peers)?;
@@ -318,17 +318,14 @@ impl Experiment {
             }
             (program, Some(installed)) => {
                 let (program, installed, site) = (*program, installed.clone(), site.clone());
-                let settings =
-                    ServerSettings { programs: scenario.programs, is_revalidated: self.is_revalidated() };
+                let settings = ServerSettings {
+                    programs: scenario.programs,
+                    is_revalidated: self.is_revalidated(),
+                    is_shared: false,
+                };
                 let serving = server.run(move || {
-                    RunningServer::start(
-                        program,
-                        &installed,
-                        server_address(0, false),
-                        &site,
-                        settings,
-                        clock,
-                    )
+                    let host = ServedHost::of_site(server_address(0, false), &site);
+                    RunningServer::start(program, &installed, &[host], settings, clock)
                 })?;
                 let fetched = client.run(fetch_page);
                 server.run(move || serving.stop(settling, clock))?;
@@ -442,7 +439,7 @@ fn with_document(site: Site) -> Result<Site, Error> {
 }
 
 /// Memory for the packets of a page fetched by a third-party client.
-const CAPTURE_BYTES: Bytes = Bytes::new(64 << 20);
+pub(crate) const CAPTURE_BYTES: Bytes = Bytes::new(64 << 20);
 
 /// Longer than two hosts take to wake up and reply.
 pub(crate) const SETTLING_TIME: Duration = Duration::from_millis(20);

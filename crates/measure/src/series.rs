@@ -11,9 +11,9 @@ use trace::Metrics;
 use wire::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
-use crate::browser::{self, BrowserExperiment};
 use crate::profile::Setting;
 use crate::run::{Experiment, Outcome, Run};
+use crate::whole_page::{self, WholePage};
 use crate::{Error, Peers};
 use trace::Summary;
 
@@ -97,8 +97,8 @@ pub fn measure(
     options: &Options,
     mut progress: impl FnMut(Progress),
 ) -> Result<Measurement, Error> {
-    if browser::suits(scenario, options.peers) {
-        let visit = BrowserExperiment::of(scenario)?;
+    if whole_page::suits(scenario, options.peers) {
+        let visit = WholePage::of(scenario, options.peers)?;
         let remarks = visit.remarks.clone();
         return runs(
             scenario,

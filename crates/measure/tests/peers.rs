@@ -11,13 +11,21 @@ use page::{Dependency, Host, Kind, Moment, Object};
 use scenario::{Network, Page, Protocol, Scenario, Stack, Tls, Visit};
 use wire::{Bytes, Duration};
 
+/// Servers of others.
+const SERVERS: [ServerProgram; 5] = [
+    ServerProgram::Nginx,
+    ServerProgram::Apache,
+    ServerProgram::Caddy,
+    ServerProgram::Node,
+    ServerProgram::Python,
+];
+
 fn main() {
     if !test_fixture::has_laboratory() {
         return;
     }
     let server = |server| Peers { server, ..Peers::default() };
-    for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python]
-    {
+    for program in SERVERS {
         for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
             let scenario = scenario(protocol);
             let Some(measured) = measure_with(&scenario, server(program)) else { continue };
@@ -27,7 +35,7 @@ fn main() {
         }
     }
     // Python supports HEAD and dates; the body is not transferred again.
-    for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Python] {
+    for program in SERVERS.into_iter().filter(|program| *program != ServerProgram::Caddy) {
         let repeated = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
         if let Some(measured) = measure_with(&repeated, server(program)) {
             assert!(
@@ -43,13 +51,14 @@ fn main() {
         }
     }
     browser_loads_a_graph_over_tls();
+    whole_pages_are_served_and_fetched_by_others_over_tls();
     browser_revalidates_its_cache();
     real_page_is_served_by_every_server_and_loaded_by_a_browser();
     regress_unsupported_server_settings_are_refused();
 }
 
-/// Two hosts, a script that fetches, a style sheet with a font; by each protocol.
-fn browser_loads_a_graph_over_tls() {
+/// A page of two hosts: a script that fetches, a style sheet with a font.
+fn graph() -> Page {
     let object = |host, kind, size, after: &[Dependency]| Object {
         host,
         kind,
@@ -67,7 +76,11 @@ fn browser_loads_a_graph_over_tls() {
         object(0, Kind::Image, 40_000, &[named(8_000)]),
     ];
     let hosts = ["www.example.org", "static.example.org"].map(Host::new).to_vec();
-    let page = Page { hosts, ..Page::of("graph", objects) };
+    Page { hosts, ..Page::of("graph", objects) }
+}
+
+fn browser_loads_a_graph_over_tls() {
+    let page = graph();
     for protocol in [Protocol::Http2, Protocol::Http11Parallel, Protocol::Http3] {
         let scenario = Scenario { page: page.clone(), tls: Tls::V13, ..scenario(protocol) };
         let peers = Peers { client: ClientProgram::Chromium, ..Peers::default() };
@@ -79,6 +92,46 @@ fn browser_loads_a_graph_over_tls() {
             let recorded = browser.har.to_string();
             let recorded = page::har::pages("graph", recorded.as_bytes()).expect("it is a HAR").remove(0);
             assert_eq!((recorded.objects.len(), recorded.size()), (6, page.size()));
+        }
+    }
+}
+
+/// Two addresses with certificates, by each server that has TLS, to a browser and to curl.
+fn whole_pages_are_served_and_fetched_by_others_over_tls() {
+    let page = graph();
+    let servers = [
+        ServerProgram::Ours,
+        ServerProgram::Nginx,
+        ServerProgram::Apache,
+        ServerProgram::Caddy,
+        ServerProgram::Node,
+    ];
+    for (server, protocol, tls) in servers.into_iter().flat_map(|server| {
+        [(Protocol::Http2, Tls::V13), (Protocol::Http11Parallel, Tls::V12)]
+            .map(|(protocol, tls)| (server, protocol, tls))
+    }) {
+        let scenario = Scenario { page: page.clone(), tls, ..scenario(protocol) };
+        for client in [ClientProgram::Curl, ClientProgram::Chromium] {
+            let Some(measured) = measure_with(&scenario, Peers { server, client }) else { continue };
+            for run in &measured.runs {
+                // A browser opens one for each request that waits, before it knows the protocol.
+                let shares = protocol == Protocol::Http2 && client == ClientProgram::Curl;
+                let connections = if shares { 2..=2 } else { 2..=12 };
+                assert!(
+                    connections.contains(&run.connections),
+                    "{server} {client} {protocol:?} {}",
+                    run.connections
+                );
+                // A TCP and a TLS handshake, the request; TLS 1.2 has one round trip more.
+                let trips = if tls == Tls::V12 { 4 } else { 3 };
+                assert!(
+                    run.elapsed >= scenario.network.rtt * trips,
+                    "{server} {client} {protocol:?} {}",
+                    run.elapsed
+                );
+                assert!(run.payload > page.size(), "{server} {client} {protocol:?} {}", run.payload);
+                assert_eq!(run.browser.is_some(), client == ClientProgram::Chromium);
+            }
         }
     }
 }
@@ -95,7 +148,7 @@ fn browser_revalidates_its_cache() {
 
 fn real_page_is_served_by_every_server_and_loaded_by_a_browser() {
     let real = Scenario { page: Page::named("microscape").unwrap(), ..scenario(Protocol::Http11) };
-    for server in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python] {
+    for server in SERVERS {
         let Some(measured) = measure_with(&real, Peers { server, ..Peers::default() }) else { continue };
         assert!(measured.runs.iter().all(|run| run.payload > real.page.size()), "{server}");
         assert!(

@@ -56,6 +56,10 @@ pub enum Remark {
     RequestsWereDependent,
     /// Requests left as the page's graph has it.
     GraphDecides,
+    /// This client requests every object from the start, as it reads nothing.
+    AllAtOnce(&'static str),
+    /// This server's responses have header sections of its own.
+    OwnHeads(&'static str),
     /// A connection begins with the window of the last one.
     SharedInSequence,
     /// Concurrent connections share a window.
@@ -149,6 +153,10 @@ impl fmt::Display for Remark {
                 f.write_str("requests were dependent: one connection carries one request at a time")
             }
             Self::GraphDecides => f.write_str("requests left as the page's graph has it"),
+            Self::AllAtOnce(client) => {
+                write!(f, "{client} requests every object from the start, and does not play the page's graph")
+            }
+            Self::OwnHeads(server) => write!(f, "responses have {server}'s own header sections"),
             Self::SharedInSequence => {
                 f.write_str("a connection begins with the window that the last one left")
             }

@@ -151,8 +151,8 @@ mod tests {
     use wire::Duration;
 
     use super::*;
-    use crate::browser::test_identity;
     use crate::profile::Profile;
+    use crate::whole_page::test_identity;
     use scenario::Protocol;
 
     #[test]

@@ -386,7 +386,7 @@ mod tests {
     use wire::Bytes;
 
     use super::*;
-    use crate::browser::test_identity;
+    use crate::whole_page::test_identity;
 
     /// Runs a client over TLS; returns the server's result.
     fn served(

@@ -13,7 +13,6 @@ pub(crate) mod recording;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -25,27 +24,10 @@ use serde_json::json;
 use wire::Duration;
 
 use super::process::{Process, RunDirectory};
-use super::{ClientProgram, InstalledProgram};
+use super::{ClientProgram, InstalledProgram, Visit};
 use crate::Error;
 use devtools::DevTools;
 use recording::Recording;
-
-/// A page to be visited.
-#[derive(Clone, Debug)]
-pub(crate) struct Visit {
-    /// URLs of all objects, the document's first.
-    pub(crate) urls: Vec<String>,
-    /// Address of each host name.
-    pub(crate) addresses: Vec<(String, IpAddr)>,
-    /// SHA-256 of the public key's information of the authority that it trusts.
-    pub(crate) fingerprint: Option<[u8; 32]>,
-    /// Time for the page.
-    pub(crate) deadline: Duration,
-    /// Protocol of every response, as Chromium names it.
-    pub(crate) protocol: &'static str,
-    /// Whether Chromium knows beforehand that all hosts speak QUIC.
-    pub(crate) is_quic: bool,
-}
 
 /// Time for Chromium to start, and to respond to a call, on a busy host.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -83,8 +65,8 @@ fn start(
         page.addresses.iter().map(|(name, address)| format!("MAP {name} {address}")).collect();
     rules.push("MAP * ~NOTFOUND".to_owned());
     command.arg(format!("--host-resolver-rules={}", rules.join(",")));
-    if let Some(fingerprint) = page.fingerprint {
-        let fingerprint = base64::engine::general_purpose::STANDARD.encode(fingerprint);
+    if let Some(trusted) = &page.trusted {
+        let fingerprint = base64::engine::general_purpose::STANDARD.encode(trusted.fingerprint);
         command.arg(format!("--ignore-certificate-errors-spki-list={fingerprint}"));
     }
     if page.is_quic {

@@ -35,7 +35,7 @@ impl ClientProgram {
         let Client { request: _, requests: _, parallel, connection } = client;
         let speaks = match (self, protocol) {
             (Self::Curl | Self::Wget, Protocol::Http10 | Protocol::Http11) => true,
-            (Self::Curl, Protocol::Http11Parallel) => true,
+            (Self::Curl, Protocol::Http11Parallel | Protocol::Http2) => true,
             (
                 Self::Chromium,
                 Protocol::Http11 | Protocol::Http11Parallel | Protocol::Http2 | Protocol::Http3,
@@ -163,21 +163,32 @@ fn command(
 
 /// A page fetched by a third-party client, from its packets.
 pub(crate) fn fetched(capture: &Capture) -> FetchedPage {
-    let (mut fetched, mut ports) = (FetchedPage::default(), BTreeSet::new());
+    let (mut fetched, mut opened) = (FetchedPage::default(), BTreeSet::new());
+    // What follows a client's FIN is no response: TLS and HTTP/2 have closing messages of their own.
+    let mut closed = BTreeSet::new();
     for (time, direction, observation, bytes) in capture.iter() {
-        let Ok(Packet { transport: Transport::Tcp(segment), .. }) = Packet::read(bytes) else { continue };
+        let Ok(packet) = Packet::read(bytes) else { continue };
+        let (Transport::Tcp(segment), Some((source, destination))) = (packet.transport, packet.sockets())
+        else {
+            continue;
+        };
         match (direction, observation) {
             (PacketDirection::Up, Observation::Sent) if segment.flags.contains(Flags::SYN) => {
                 fetched.began.get_or_insert(time);
-                ports.insert(segment.source_port);
+                opened.insert((source, destination));
             }
-            (PacketDirection::Down, Observation::Delivered) if segment.payload_length > Bytes::ZERO => {
+            (PacketDirection::Up, Observation::Sent) if segment.flags.contains(Flags::FIN) => {
+                closed.insert((source, destination));
+            }
+            (PacketDirection::Down, Observation::Delivered)
+                if segment.payload_length > Bytes::ZERO && !closed.contains(&(destination, source)) =>
+            {
                 fetched.ended = Some(time)
             }
             (_, _) => {}
         }
     }
-    fetched.connections = ports.len() as u64;
+    fetched.connections = opened.len() as u64;
     fetched
 }
 

@@ -111,11 +111,14 @@ impl Process {
         }
     }
 
+    /// Its output so far.
+    pub(super) fn output(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
     /// Last line of its output, for users.
     pub(super) fn last_output_line(&self) -> String {
-        let output = fs::read(&self.log).unwrap_or_default();
-        let output = String::from_utf8_lossy(&output).into_owned();
-        output
+        self.output()
             .lines()
             .rev()
             .find(|line| !line.trim().is_empty())

@@ -1,25 +1,27 @@
-//! Third-party servers, and their configurations: files, no log, persistent connections.
+//! Third-party servers as the scenario's server: which settings they have, and their start and end.
 //!
 //! They serve real files of the page's sizes, dated like the note (`papers/w3c`), so that conditional requests
-//! by date work.
+//! by date work. Their configurations are in `configuration`.
 
-use std::fmt::Write;
+mod configuration;
+
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Component, Path};
-use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration as Elapsed, SystemTime};
 
 use http1::message::Validator;
 use http1::site::Site;
 use linux::clock::Clock;
 use page::html::address::site_path;
-use scenario::Programs;
+use scenario::{Programs, Protocol, Tls};
 use wire::Duration;
 
 use super::process::{Process, RunDirectory};
 use super::{InstalledProgram, ServerProgram};
 use crate::Error;
+use crate::whole_page::authority::PemFiles;
 
 /// Modification time of the files: 24 June 1997, in seconds since 1970.
 const MODIFIED: u64 = 867_110_400;
@@ -34,6 +36,27 @@ pub(crate) struct ServerSettings {
     pub(crate) programs: Programs,
     /// Whether it must require validation of its files: browsers consider those of 1997 fresh.
     pub(crate) is_revalidated: bool,
+    /// Whether documents of other hosts may read its files, as fonts and data need it (Fetch, section 3.3).
+    pub(crate) is_shared: bool,
+}
+
+/// An address at which a server listens, and its files.
+#[derive(Clone, Debug)]
+pub(crate) struct ServedHost {
+    pub(crate) address: SocketAddr,
+    /// Names by which it is requested; none: any.
+    pub(crate) names: Vec<String>,
+    pub(crate) tls: Option<HostTls>,
+    /// By their paths below the root, which are not checked.
+    pub(crate) files: Vec<(String, Arc<[u8]>)>,
+}
+
+/// TLS of an address: one version, one protocol.
+#[derive(Clone, Debug)]
+pub(crate) struct HostTls {
+    pub(crate) files: Arc<PemFiles>,
+    pub(crate) version: Tls,
+    pub(crate) protocol: Protocol,
 }
 
 /// A server that listens.
@@ -88,7 +111,15 @@ impl ServerProgram {
     const fn limits_requests(self) -> bool {
         match self {
             Self::Nginx | Self::Apache => true,
-            Self::Ours | Self::Caddy | Self::Python => false,
+            Self::Ours | Self::Caddy | Self::Node | Self::Python => false,
+        }
+    }
+
+    /// Whether it serves over TLS, by HTTP/1.1 and HTTP/2.
+    pub(crate) const fn has_tls(self) -> bool {
+        match self {
+            Self::Ours | Self::Nginx | Self::Apache | Self::Caddy | Self::Node => true,
+            Self::Python => false,
         }
     }
 
@@ -96,7 +127,7 @@ impl ServerProgram {
     pub(crate) const fn can_require_validation(self) -> bool {
         match self {
             Self::Ours | Self::Nginx | Self::Apache => true,
-            Self::Caddy | Self::Python => false,
+            Self::Caddy | Self::Node | Self::Python => false,
         }
     }
 
@@ -111,17 +142,19 @@ impl RunningServer {
     pub(crate) fn start(
         program: ServerProgram,
         installed: &InstalledProgram,
-        address: SocketAddr,
-        site: &Site,
+        hosts: &[ServedHost],
         settings: ServerSettings,
         clock: Clock,
     ) -> Result<Self, Error> {
         let directory = RunDirectory::new()?;
-        write_page(&directory, site)?;
-        let command = command(program, installed, address, &directory, settings)?;
+        for (index, host) in hosts.iter().enumerate() {
+            write_files(&directory, index, host)?;
+        }
+        let command = configuration::command(program, installed, hosts, &directory, settings)?;
         let mut process = Process::start(program.name(), command, &directory)?;
         let has_started = process.wait_until(START_TIMEOUT, clock, |process| {
-            Ok(process.exit_status()?.is_some() || is_listening(address.port()))
+            let is_ready = || hosts.iter().all(|host| is_listening(host.address.port()));
+            Ok(process.exit_status()?.is_some() || is_ready())
         })?;
         if !has_started || process.exit_status()?.is_some() {
             let message = format!("{program} did not begin to listen: {}", process.last_output_line());
@@ -146,16 +179,27 @@ impl RunningServer {
     }
 }
 
-/// Writes the objects as files, by the names that our own server gives them. A document without an HTML name
-/// is also written under an HTML name.
-fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
-    let root = directory.path().join("page");
+impl ServedHost {
+    /// A site in the clear, by the names that our own server gives its objects. A document without an HTML name also has one.
+    pub(crate) fn of_site(address: SocketAddr, site: &Site) -> Self {
+        let files = site.files().map(|(path, object)| (path.to_owned(), Arc::clone(object)));
+        let document = site.objects().next().map(|document| (format!("/{DOCUMENT}"), Arc::clone(document)));
+        let is_sized = site.files().next().is_some_and(|(path, _)| path == Site::path(0));
+        Self {
+            address,
+            names: Vec::new(),
+            tls: None,
+            files: files.chain(document.filter(|_| is_sized)).collect(),
+        }
+    }
+}
+
+/// Writes the files of the host with this index, and those of its TLS.
+fn write_files(directory: &RunDirectory, index: usize, host: &ServedHost) -> Result<(), Error> {
+    let root = configuration::root(directory, index);
     let modified = SystemTime::UNIX_EPOCH + Elapsed::from_secs(MODIFIED);
-    let files = site.files().map(|(path, object)| (site_path(path), object));
-    let document = site.objects().next().map(|document| (Some(DOCUMENT.to_owned()), document));
-    let is_sized = site.files().next().is_some_and(|(path, _)| path == Site::path(0));
-    for (path_in_root, object) in files.chain(document.filter(|_| is_sized)) {
-        let path_in_root = path_in_root.filter(|path_in_root| {
+    for (path, object) in &host.files {
+        let path_in_root = site_path(path).filter(|path_in_root| {
             Path::new(path_in_root).components().all(|part| matches!(part, Component::Normal(_)))
         });
         let path_in_root = path_in_root.ok_or_else(|| Error::Unsuited {
@@ -170,100 +214,15 @@ fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
             .and_then(|file| file.set_modified(modified))
             .map_err(Error::io(doing))?;
     }
+    if let Some(tls) = &host.tls {
+        directory.write(&configuration::certificate(index), tls.files.chain.as_bytes())?;
+        directory.write(&configuration::key(index), tls.files.key.as_bytes())?;
+    }
     Ok(())
 }
 
 /// Second name of a document without an HTML name.
 pub(super) const DOCUMENT: &str = "0.html";
-
-fn command(
-    program: ServerProgram,
-    installed: &InstalledProgram,
-    address: SocketAddr,
-    directory: &RunDirectory,
-    settings: ServerSettings,
-) -> Result<Command, Error> {
-    let root = directory.path().join("page");
-    let mut command = Command::new(&installed.path);
-    match program {
-        ServerProgram::Ours => {}
-        ServerProgram::Nginx => {
-            let file =
-                directory.write("nginx.conf", nginx(directory.path(), address, settings).as_bytes())?;
-            command.arg("-p").arg(directory.path()).arg("-c").arg(file);
-        }
-        ServerProgram::Apache => {
-            let file =
-                directory.write("apache.conf", apache(directory.path(), address, settings).as_bytes())?;
-            command.arg("-X").arg("-f").arg(file);
-        }
-        ServerProgram::Caddy => {
-            command.args(["file-server", "--listen", &address.to_string(), "--root"]).arg(root);
-        }
-        ServerProgram::Python => {
-            let (ip, port) = (address.ip().to_string(), address.port().to_string());
-            command.args([
-                "-m",
-                "http.server",
-                &port,
-                "--bind",
-                &ip,
-                "--protocol",
-                "HTTP/1.1",
-                "--directory",
-            ]);
-            command.arg(root);
-        }
-    }
-    Ok(command)
-}
-
-/// The default configuration, except for the laboratory's needs: one process, no log, and the scenario's
-/// Nagle setting.
-fn nginx(directory: &Path, address: SocketAddr, settings: ServerSettings) -> String {
-    let ServerSettings { programs, is_revalidated } = settings;
-    let directory = directory.display();
-    let nodelay = if programs.nagle == Some(true) { "off" } else { "on" };
-    let requests = programs.server_requests.map_or(1_000_000, |requests| requests.get());
-    let mut text = format!(
-        "daemon off; master_process off; worker_processes 1; pid {directory}/pid; error_log {directory}/log warn;\n\
-         events {{ worker_connections 1024; }}\n\
-         http {{\n  access_log off; sendfile on; tcp_nodelay {nodelay};\n  keepalive_timeout 600s; keepalive_requests \
-         {requests};\n  types {{ text/html html htm; text/css css; text/javascript js mjs; image/svg+xml svg; \
-         image/png png; image/jpeg jpg jpeg; image/webp webp; }} default_type image/gif;\n"
-    );
-    for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-        writeln!(text, "  {name}_temp_path {directory}/{name};").expect("a String takes anything");
-    }
-    let fresh = if is_revalidated { "add_header Cache-Control no-cache; " } else { "" };
-    text + &format!(
-        "  server {{ listen {address}; root {directory}/page; {fresh}location = /0 {{ default_type text/html; }} }}\n}}\n"
-    )
-}
-
-fn apache(directory: &Path, address: SocketAddr, settings: ServerSettings) -> String {
-    let ServerSettings { programs, is_revalidated } = settings;
-    let directory = directory.display();
-    let requests = programs.server_requests.map_or(0, |requests| requests.get());
-    let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
-    let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
-    let fresh = if is_revalidated {
-        format!("LoadModule headers_module {modules}/mod_headers.so\nHeader set Cache-Control no-cache\n")
-    } else {
-        String::new()
-    };
-    format!(
-        "ServerRoot {directory}\nServerName server\nListen {address}\nPidFile {directory}/pid\nErrorLog {directory}/log\n\
-         LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
-         LoadModule authz_core_module {modules}/mod_authz_core.so\n\
-         Mutex file:{directory}\nDefaultRuntimeDir {directory}\n\
-         <IfModule unixd_module>\nUser nobody\nGroup nogroup\n</IfModule>\n\
-         DocumentRoot {directory}/page\n<Directory {directory}/page>\nRequire all granted\nForceType image/gif\n\
-         <Files \"0\">\nForceType text/html\n</Files>\n<Files \"*.htm*\">\nForceType text/html\n</Files>\n\
-         <Files \"*.css\">\nForceType text/css\n</Files>\n<Files \"*.js\">\nForceType text/javascript\n</Files>\n</Directory>\n\
-         KeepAlive On\nKeepAliveTimeout 600\nMaxKeepAliveRequests {requests}\n{fresh}"
-    )
-}
 
 /// Whether a socket listens at a port of the calling thread's network namespace: state 0A in its table.
 fn is_listening(port: u16) -> bool {

@@ -107,7 +107,7 @@ const SIMULATE: [Example; 6] = [
     example("roundtrip simulate --pcap run.pcapng", "with a capture at the client, for Wireshark"),
 ];
 
-const MEASURE: [Example; 6] = [
+const MEASURE: [Example; 7] = [
     example("roundtrip measure", "a connection per object, against keep-alive"),
     example("roundtrip measure --profile linux --runs 30", "with TCP as Linux ships it"),
     example("roundtrip measure --protocol http11 --pcap run.pcapng", "with a capture at both ends"),
@@ -116,6 +116,10 @@ const MEASURE: [Example; 6] = [
     example(
         "roundtrip measure --client chromium --page visit.har --network 4g",
         "a recorded page in Chromium",
+    ),
+    example(
+        "roundtrip measure --server nginx --client curl --network 4g --protocol http2",
+        "nginx and curl over TLS",
     ),
 ];
 

@@ -56,8 +56,7 @@ pub(crate) struct TooManyDependencies;
 /// The page's bodies. Objects have their own paths, where these are unique, and short ones where the names would not fit
 /// otherwise.
 pub(crate) fn serve(page: &Page, has_tls: impl Fn(usize) -> bool) -> Result<ServedPage, TooManyDependencies> {
-    let schemes: Vec<&'static str> =
-        (0..page.hosts.len()).map(|host| if has_tls(host) { "https" } else { "http" }).collect();
+    let schemes = schemes(page, has_tls);
     let recorded = Builder::new(page, &schemes, recorded_paths(page)).page()?;
     if recorded.excess == 0 {
         return Ok(recorded);
@@ -65,6 +64,33 @@ pub(crate) fn serve(page: &Page, has_tls: impl Fn(usize) -> bool) -> Result<Serv
     let short = (0..page.objects.len()).map(|index| format!("/{index}")).collect();
     let short = Builder::new(page, &schemes, short).page()?;
     Ok(if short.excess < recorded.excess { short } else { recorded })
+}
+
+/// The page's bodies, under paths that are names of files: servers derive the media type from the extension.
+pub(crate) fn serve_as_files(
+    page: &Page,
+    has_tls: impl Fn(usize) -> bool,
+) -> Result<ServedPage, TooManyDependencies> {
+    let schemes = schemes(page, has_tls);
+    let builder = Builder::new(page, &schemes, Vec::new());
+    let name = |index| format!("/{index}.{}", extension(builder.kind(index)));
+    let paths = (0..page.objects.len()).map(name).collect();
+    Builder { paths, ..builder }.page()
+}
+
+fn schemes(page: &Page, has_tls: impl Fn(usize) -> bool) -> Vec<&'static str> {
+    (0..page.hosts.len()).map(|host| if has_tls(host) { "https" } else { "http" }).collect()
+}
+
+const fn extension(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Document => "html",
+        Kind::StyleSheet => "css",
+        Kind::Script => "js",
+        Kind::Image => "gif",
+        Kind::Font => "woff2",
+        Kind::Media | Kind::Data | Kind::Other => "json",
+    }
 }
 
 /// Recorded paths; numbers in place of those that are not unique, or have characters with a meaning in markup or code.
@@ -323,6 +349,23 @@ mod tests {
         let page =
             Page::of("page", vec![path("/"), path("/a"), path("/a"), path("/\"><script>"), path("/2")]);
         assert_eq!(recorded_paths(&page), ["/", "/a", "/2", "/3", "/4"]);
+    }
+
+    #[test]
+    fn files_are_named_by_number_and_type_and_name_one_another() {
+        let page = Page::of(
+            "page",
+            vec![
+                object(Kind::Document, 9_000, &[]),
+                object(Kind::Script, 900, &[delivered(0, 500)]),
+                object(Kind::Font, 100, &[Dependency::on_end(1)]),
+            ],
+        );
+        let served = serve_as_files(&page, |_| true).unwrap();
+        let paths: Vec<&str> = served.objects.iter().map(|object| object.path.as_str()).collect();
+        assert_eq!(paths, ["/0.html", "/1.js", "/2.woff2"]);
+        assert!(body(&served, 0).contains("src=\"/1.js\"") && body(&served, 1).contains("/2.woff2"));
+        assert_eq!(served.excess, 0);
     }
 
     #[test]

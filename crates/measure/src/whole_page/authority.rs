@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use base64::Engine as _;
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DnType, IsCa, Issuer, KeyPair, PublicKeyData,
 };
@@ -20,6 +21,20 @@ pub(crate) struct Identity {
     /// The server's first.
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
+}
+
+/// A server's certificates and its key, as text.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PemFiles {
+    pub(crate) chain: String,
+    pub(crate) key: String,
+}
+
+impl fmt::Debug for PemFiles {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PemFiles").finish_non_exhaustive()
+    }
 }
 
 /// Bytes of an extension around its contents, and of the lengths that grow with it.
@@ -45,6 +60,11 @@ impl Authority {
         self.fingerprint
     }
 
+    /// Its certificate, as programs read it from a file (PEM, RFC 7468).
+    pub(crate) fn pem(&self) -> String {
+        pem("CERTIFICATE", &self.certificate)
+    }
+
     /// Certificates for these names, of this size together, if that suffices.
     pub(crate) fn identity(&self, names: &[String], chain_bytes: usize) -> Result<Identity, rcgen::Error> {
         let key = KeyPair::generate()?;
@@ -65,6 +85,21 @@ impl Authority {
     }
 }
 
+impl Identity {
+    /// The certificates, the server's first, and the key, as programs read them from files.
+    pub(crate) fn pem(&self) -> PemFiles {
+        let chain = self.chain.iter().map(|certificate| pem("CERTIFICATE", certificate)).collect();
+        PemFiles { chain, key: pem("PRIVATE KEY", self.key.secret_der()) }
+    }
+}
+
+/// Text with a label (RFC 7468, section 2): base64 in lines of 64 characters.
+fn pem(label: &str, contents: &[u8]) -> String {
+    let text = base64::engine::general_purpose::STANDARD.encode(contents);
+    let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line).into_owned() + "\n");
+    format!("-----BEGIN {label}-----\n{}-----END {label}-----\n", lines.collect::<String>())
+}
+
 impl fmt::Debug for Authority {
     /// Without its key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,6 +110,16 @@ impl fmt::Debug for Authority {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_have_short_lines_between_their_labels() {
+        let authority = Authority::new().unwrap();
+        let files = authority.identity(&["a.example".to_owned()], 3_000).unwrap().pem();
+        assert_eq!(files.chain.matches("-----BEGIN CERTIFICATE-----\n").count(), 2);
+        assert!(files.chain.ends_with(&authority.pem()), "the authority's own comes last");
+        assert!(files.key.starts_with("-----BEGIN PRIVATE KEY-----\n"));
+        assert!(files.chain.lines().chain(files.key.lines()).all(|line| (1..=64).contains(&line.len())));
+    }
 
     #[test]
     fn chains_have_their_size_within_a_few_bytes() {
