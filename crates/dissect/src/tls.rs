@@ -441,7 +441,8 @@ impl Tls {
     /// Returns whether a record has the size of an encrypted alert of TLS 1.3: `close_notify` is no message.
     fn is_alert(&self, length: u16) -> bool {
         const ALERT: u16 = 2;
-        self.overhead.is_some_and(|overhead| length == overhead + ALERT)
+        // Before TLS 1.3 the type of a record is in the clear.
+        self.is_tls13() && self.overhead.is_some_and(|overhead| length == overhead + ALERT)
     }
 
     /// Returns whether the client's first record of application data has the size of a Finished message (TLS 1.3).

@@ -92,4 +92,19 @@ mod tests {
         // A side that closes.
         assert!(!found("61 C records=53,19") && !found("61 C records=53,300\n76 S records=400,19"));
     }
+
+    #[test]
+    fn short_message_before_tls13_is_no_alert() {
+        // ChaCha20-Poly1305. DNS writes the two bytes of a length into a record of their own.
+        let hello = format!("160303002a020000260303{}00cca800", "02".repeat(32));
+        let handshake = format!("30 C client-hello\n45 S hex={hello}\n45.1 S hex=16030300040e000000\n");
+        let report = at_client(&format!(
+            "{handshake}61 C hex=160303000410000000140303000101\n61.1 C records=18\n61.2 C records=57\n92 S records=107"
+        ));
+        assert!(
+            report.findings.iter().all(|finding| finding.cause != Cause::TlsAlert),
+            "{:?}",
+            report.findings
+        );
+    }
 }
