@@ -3,7 +3,7 @@
 //! **Rule**: the response to the SYN is a reset that acknowledges it, or an ICMP message that the port is unreachable,
 //! before any SYN/ACK. **Evidence**: both packets. **Refuted by**: a SYN/ACK before the reset (the connection was
 //! open); a client that was accepted at another address of the same port within a second (it tries IPv6 and IPv4, and
-//! lost nothing): that is `low`.
+//! lost nothing), or at the other port of SMB: that is `low`.
 
 use wire::Duration;
 use wire::packet::icmp::{Reason, Unreachable};
@@ -34,11 +34,14 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 /// Detects a reset that acknowledges the SYN.
 pub(crate) fn by_reset(facts: &OpeningFacts<'_>) -> Option<Finding> {
     let refusal = facts.opening.refusal?;
-    let has_alternative = facts.opening.has_alternative;
+    let is_accepted = |port: &u16| facts.hosts.accepts((facts.server.ip(), *port).into(), facts.first.at);
+    let other = raced_with(facts.server.port()).filter(is_accepted);
+    let has_alternative = facts.opening.has_alternative || other.is_some();
     let severity = if has_alternative || facts.is_joining { Severity::Low } else { Severity::High };
-    let alternative = match has_alternative {
-        true => "; the client was accepted at another address of the same port",
-        false => "",
+    let alternative = match (other, has_alternative) {
+        (Some(port), _) => format!("; clients of SMB use the port that accepts, which was {port}"),
+        (None, true) => "; the client was accepted at another address of the same port".to_owned(),
+        (None, false) => String::new(),
     };
     let evidence = format!(
         "{} replied to the SYN (packet {}) with a reset (packet {}){alternative}{}",
@@ -49,6 +52,15 @@ pub(crate) fn by_reset(facts: &OpeningFacts<'_>) -> Option<Finding> {
     );
     let packets = vec![facts.first.frame, refusal.frame];
     Some(facts.failure(Cause::ConnectionRefused, severity, refusal, packets, evidence))
+}
+
+/// Returns the port that a client tries at the same time: SMB runs directly over TCP, and over NetBIOS (MS-SMB2, section 2.1).
+const fn raced_with(port: u16) -> Option<u16> {
+    match port {
+        139 => Some(445),
+        445 => Some(139),
+        _ => None,
+    }
 }
 
 /// Detects the ICMP message that takes the place of that reset.
@@ -65,28 +77,4 @@ pub(crate) fn by_icmp(facts: &OpeningFacts<'_>) -> Option<Finding> {
     let until = Mark { at: mark.at.min(facts.ended), frame: mark.frame };
     let packets = vec![facts.first.frame, mark.frame];
     Some(facts.failure(Cause::ConnectionRefused, Severity::High, until, packets, evidence))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Cause;
-    use crate::report::VantagePoint;
-    use crate::script::Script;
-
-    #[test]
-    fn reset_instead_of_syn_ack_is_a_refusal() {
-        let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S rst" };
-        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let report = script.diagnose(vantage_point);
-            let found: Vec<Cause> = report.findings.iter().map(|finding| finding.cause).collect();
-            assert_eq!(found, [Cause::ConnectionRefused], "{vantage_point:?}");
-            assert!(report.is_worth_fixing());
-        }
-    }
-
-    #[test]
-    fn reset_after_the_handshake_is_no_refusal() {
-        let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S syn\n30 C\n31 C fin\n46 S rst" };
-        assert_eq!(script.faults_everywhere(), []);
-    }
 }

@@ -2,9 +2,12 @@
 
 use core::net::SocketAddr;
 
-use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, PacketPosition};
+use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, PacketPosition, Severity};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 use wire::{Duration, Time};
+
+use crate::report::VantagePoint;
+use crate::script::Script;
 
 const CLIENT: &str = "10.0.0.1:40000";
 const SERVER: &str = "10.0.0.2:80";
@@ -227,4 +230,38 @@ fn distance_of_a_connection_captured_in_the_middle_is_that_of_another_between_th
         let download = reports.iter().find(|report| report.server.port() == 443).unwrap();
         assert_eq!(download.round_trip, expected.map(Duration::from_millis), "{opens:?}");
     }
+}
+
+#[test]
+fn reset_instead_of_syn_ack_is_a_refusal() {
+    let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S rst" };
+    for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+        let report = script.diagnose(vantage_point);
+        let found: Vec<Cause> = report.findings.iter().map(|finding| finding.cause).collect();
+        assert_eq!(found, [Cause::ConnectionRefused], "{vantage_point:?}");
+        assert!(report.is_worth_fixing());
+    }
+}
+
+#[test]
+fn reset_after_the_handshake_is_no_refusal() {
+    let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S syn\n30 C\n31 C fin\n46 S rst" };
+    assert_eq!(script.faults_everywhere(), []);
+}
+
+#[test]
+fn port_of_smb_that_was_only_tried_beside_the_other_is_low() {
+    let severity = |accepting: &str| {
+        let mut capture = Capture::new();
+        capture.handle_syn(0, "10.0.0.1:40000", accepting);
+        let (client, server) = ("10.0.0.1:40001", "10.0.0.2:139");
+        capture.syns(client, server, &[5]);
+        capture.tcp(6, (server, client), Flags::RST | Flags::ACK, (0, 100), 0);
+        let reports = capture.end();
+        let mut refusals = reports.iter().flat_map(|report| &report.findings);
+        let refusal = refusals.find(|finding| finding.cause == Cause::ConnectionRefused);
+        refusal.map(|refusal| refusal.severity)
+    };
+    assert_eq!(severity("10.0.0.2:445"), Some(Severity::Low));
+    assert_eq!(severity("10.0.0.2:80"), Some(Severity::High));
 }
