@@ -64,7 +64,9 @@ impl Flow {
         let is_complete =
             self.conversation.is_idle() || is_over || self.has_closed_with_its_response() || has_left;
         let requests = self.conversation.count().saturating_sub(has_left.into());
-        ((1..=FEW).contains(&requests) && is_complete).then(|| PreviousConnection {
+        // One captured from its middle may have carried any number before.
+        let is_known = self.handshake.opened.is_some() && (1..=FEW).contains(&requests);
+        (is_known && is_complete).then(|| PreviousConnection {
             packet: self.started.frame,
             requests,
             window: self.window(),

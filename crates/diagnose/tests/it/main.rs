@@ -6,6 +6,7 @@ use diagnose::{Cause, Diagnosis, Options, PacketPosition, Share, cause, report};
 
 mod captures;
 mod clocks;
+mod connection_per_request;
 mod dhttp;
 mod families;
 mod hostile;
