@@ -143,7 +143,9 @@ impl<C: Clone> Conversation<C> {
         let stream = self.streams.of(side);
         let is_first = self.streams.of(Side::Client).body == 0;
         let asks = self.open.back().filter(|last| last.expects_continue && is_first);
-        let is_within = !matches!(&stream.reader, Reader::Head(begun) if begun.is_empty());
+        // Empty lines between messages begin none (RFC 9112, section 2.2).
+        let is_empty = |begun: &[u8]| begun.iter().all(|byte| matches!(byte, b'\r' | b'\n'));
+        let is_within = !matches!(&stream.reader, Reader::Head(begun) if is_empty(begun));
         MessageFacts {
             certainty: Certainty::Parsed,
             pending: self.first_unanswered().filter(|_| side == Side::Server && !is_within),

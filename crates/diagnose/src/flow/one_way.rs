@@ -86,10 +86,12 @@ impl Flow {
         let late = self.time_by_echo(segment);
         self.ends.server.late = late.filter(|late| *late >= NOTICEABLE);
         let waited = took.saturating_sub(path.unwrap_or_default());
+        // A capture of data alone shows the next request, not when the response came.
+        let is_shown = segment.length() == 0 || self.handshake.answered.is_some();
         // After a loss, one of the other direction, which does not show, is as likely.
-        let is_timed = path.is_some() && !self.ends.client.has_lost;
+        let is_timed = path.is_some() && !self.ends.client.has_lost && is_shown;
         let shown = if is_timed { one_direction_only::shown(waited, late) } else { Duration::ZERO };
-        if path.is_none() {
+        if path.is_none() && is_shown {
             self.path.answered(Side::Server, took);
         }
         // HTTP/2's acknowledged data may be control traffic, the response to a poll comes when its timer has ended, and a server may

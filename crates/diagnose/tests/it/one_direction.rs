@@ -49,3 +49,15 @@ fn wait_in_a_protocol_that_cannot_be_read_is_not_explained() {
         assert_eq!(waits(side, other, 3, 0), (vec![], 0), "{side}");
     }
 }
+
+/// Found in a capture of requests alone.
+#[test]
+fn requests_alone_do_not_show_when_responses_came() {
+    let mut lines = "0 C syn missed\n15 S syn\n30 C missed\n".to_owned();
+    for turn in 0..5 {
+        let at = 40 + (300 + 3_000 * turn) * turn;
+        lines += &format!("{at} C {GET}\n{} S {OK}\n{} C missed\n", at + 16, at + 31);
+    }
+    let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose_only(VantagePoint::Client, Side::Client);
+    assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+}

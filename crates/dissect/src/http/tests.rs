@@ -109,3 +109,13 @@ fn out_of_order_pieces_wait_for_their_turn() {
     );
     assert_eq!(conversation.requests, 1);
 }
+
+#[test]
+fn empty_line_after_a_response_begins_no_other() {
+    let is_within = |rest: &'static str| {
+        let response = (Server, "HTTP/1.1 200 OK\nContent-Length: 3\n\nend");
+        let messages = [(Client, "GET / HTTP/1.1\n\n"), response, (Server, rest)];
+        conversation_of(&messages).message_facts(Server, b"").is_within
+    };
+    assert_eq!((is_within("\r\n"), is_within("\nHTTP")), (Some(false), Some(true)));
+}
