@@ -278,7 +278,9 @@ impl Flow {
             self.oddities.captured_twice += 1;
             return;
         }
-        let skipped = end.recent.skipped();
+        // A proxy nearby numbers the packets of all its connections, and so does Windows (TTL 128).
+        let is_own = segment.hop_limit <= 64 && self.path.beyond_proxy(segment.from).is_none();
+        let skipped = if is_own { end.recent.skipped() } else { 0 };
         self.reference.of_mut(segment.from).skipped += u32::from(skipped);
         self.path.passed(segment.from, segment.hop_limit);
         if let Some(stamp) = segment.options.stamp {
@@ -440,8 +442,8 @@ impl Flow {
         let text = self.conversation.text(from, data.payload);
         match from {
             Side::Client if self.before != GapStart::Data(from) => self.turns.requests(text),
-            Side::Client => {}
-            Side::Server => self.turns.has_server_sent |= segment.length() > 0,
+            Side::Server if segment.length() > 0 => self.turns.responds(text),
+            Side::Client | Side::Server => {}
         }
         // Data that does not acknowledge the whole request is no response: the request still waits for its own.
         let is_response = from == Side::Client || data.covers_all || self.conversation.unanswered().is_some();

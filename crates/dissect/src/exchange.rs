@@ -163,7 +163,7 @@ impl<C: Clone + Default> Exchanges<C> {
         if length == 0 {
             return;
         }
-        if side == Side::Client && self.upgrades_to_tls(payload) {
+        if side == Side::Client && self.begins_another(payload) {
             self.begin_again();
         }
         if self.kind == Kind::Undetermined {
@@ -313,14 +313,14 @@ impl<C: Clone + Default> Exchanges<C> {
         self.turn.first
     }
 
-    /// Returns what is known of the oldest request without a response, of this many bytes.
-    pub fn pending_shape(&self, bytes: u64) -> RequestShape {
+    /// Returns what is known of the oldest request without a response, of this many bytes, perhaps a command line.
+    pub fn pending_shape(&self, bytes: u64, command: Option<u64>) -> RequestShape {
         // Requests for one path are alike, whatever their query.
         let hash = |target: &str| {
             let path = target.bytes().take_while(|byte| *byte != b'?');
             path.fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
         };
-        RequestShape { bytes, target: self.http1.first_target().map(hash) }
+        RequestShape { bytes, target: self.http1.first_target().map(hash), command }
     }
 
     /// Returns the position at which the last request ends: what the client sent later is control traffic.
@@ -411,15 +411,20 @@ impl<C: Clone + Default> Exchanges<C> {
     }
 
     /// Returns whether a client's segment begins TLS on a connection that has spoken something else so far: STARTTLS of mail, LDAP and
-    /// FTP, `SSLRequest` of PostgreSQL and MySQL, a PROXY or SOCKS header.
-    fn upgrades_to_tls(&self, payload: &[u8]) -> bool {
+    /// FTP, `SSLRequest` of PostgreSQL and MySQL, a PROXY or SOCKS header; or HTTP after a SOCKS header.
+    fn begins_another(&self, payload: &[u8]) -> bool {
+        /// Method, authentication, request (RFC 1928, sections 3 and 4).
+        const MAX_SOCKS_TURNS: u64 = 3;
         let is_other = matches!(self.kind, Kind::Http1 | Kind::Other) && self.http1.requests == 0;
-        is_other && Tls::begins(payload) && matches!(payload.get(9..11), Some([3, 0..=3]))
+        let is_tls = Tls::begins(payload) && matches!(payload.get(9..11), Some([3, 0..=3]));
+        let may_be_socks = self.kind == Kind::Other && (1..=MAX_SOCKS_TURNS).contains(&self.turn.count());
+        is_other && (is_tls || may_be_socks && is_request_line(payload))
     }
 
     /// Reads the following bytes as those of a new connection; what came before has set up a session.
     fn begin_again(&mut self) {
         (self.kind, self.turn, self.streams) = (Kind::Undetermined, Turn::default(), Streams::default());
+        self.http1 = Conversation::default();
     }
 
     /// Leaves HTTP/1 for what follows, or for turns where it cannot be read.
@@ -449,11 +454,19 @@ impl<C: Clone + Default> Exchanges<C> {
     }
 }
 
+const METHODS: [&[u8]; 8] =
+    [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT "];
+
+/// Returns whether a segment begins with the whole request line of HTTP/1.
+fn is_request_line(payload: &[u8]) -> bool {
+    let line = payload.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let has_version = [&b" HTTP/1.0"[..], b" HTTP/1.1"].iter().any(|version| line.ends_with(version));
+    has_version && METHODS.iter().any(|method| payload.starts_with(method))
+}
+
 /// Returns whether the sender of a segment is the client, as far as its bytes prove it: a request or a response of HTTP,
 /// or a hello of TLS.
 pub fn is_from_client(payload: &[u8]) -> Option<bool> {
-    const METHODS: [&[u8]; 8] =
-        [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT "];
     match payload {
         [22, 3, 0..=4, _, _, 1, ..] => Some(true),
         [22, 3, 0..=4, _, _, 2, ..] => Some(false),
@@ -533,6 +546,22 @@ mod tests {
             played.send(Side::Client, HELLO, true);
             assert_eq!((played.exchanges.kind(), played.exchanges.count()), (Kind::Tls, 0));
         }
+    }
+
+    #[test]
+    fn http_after_a_socks_header_is_read() {
+        let mut played = Played::new();
+        for (request, response) in [
+            (&b"\x05\x01\0"[..], &b"\x05\0"[..]),
+            (b"\x05\x01\0\x01\x7f\0\0\x01\0\x50", b"\x05\0\0\x01\0\0\0\0\0\0"),
+            (b"GET /a HTTP/1.1\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n"),
+        ] {
+            played.send(Side::Client, request, true);
+            played.send(Side::Server, response, true);
+        }
+        let read = played.exchanges.take_answered();
+        let [exchange] = &read[..] else { panic!("{} exchanges", read.len()) };
+        assert_eq!((exchange.target.as_str(), exchange.status), ("/a", Some(204)));
     }
 
     #[test]

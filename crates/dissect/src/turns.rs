@@ -7,8 +7,10 @@
 //! promptly once it has the response, after most of its waits; and its server has been prompt, too. Without any of
 //! these the wait is not proven.
 //!
-//! Not a reader of these protocols: only the first bytes of each message are compared. Requests that block by design
+//! Not a reader of these protocols: only the first bytes of each message are compared (`responses`). Requests that block by design
 //! (Kafka's Fetch, Redis' BLPOP) prove nothing.
+
+mod responses;
 
 use wire::{Duration, Time};
 
@@ -27,6 +29,8 @@ pub struct Turns {
     opener: Option<u8>,
     /// Whether the server has sent data.
     pub has_server_sent: bool,
+    /// Whether it greeted like a server of mail or files, which sends statuses to commands and nothing else.
+    takes_commands: bool,
     /// Waits in the last response of which it is not known whether the client acted on it.
     unproven: Option<Unproven>,
     /// Number of responses on which the client acted, and on which it did not.
@@ -71,13 +75,30 @@ impl Turns {
     /// Returns whether the server's `payload` responds to the client's last message, by its first bytes.
     pub fn is_response(&self, payload: &[u8]) -> bool {
         let request = self.request.get(..self.length.into()).unwrap_or_default();
-        RESPONDS.iter().any(|responds| responds(request, payload))
+        responses::is_pair(request, payload) || self.takes_commands && responses::is_status(payload)
+    }
+
+    /// Returns whether a client must wait for a server's first data: the greeting of SMTP (RFC 5321, section 3.1), FTP, NNTP, POP3 or IMAP.
+    pub fn is_greeting(payload: &[u8]) -> bool {
+        responses::is_greeting(payload)
+    }
+
+    /// Records data of the server.
+    pub fn responds(&mut self, payload: &[u8]) {
+        let is_first = self.length == 0 && !self.has_server_sent;
+        self.takes_commands |= is_first && responses::is_greeting(payload);
+        self.has_server_sent = true;
+    }
+
+    /// Returns a hash of what the client's last message commands: the word of a command line, the code of a message of SMB.
+    pub fn command(&self) -> Option<u64> {
+        responses::command(self.request.get(..self.length.into())?)
     }
 
     /// Returns whether the client's last message waits for an event by design: Redis' blocking commands, beanstalkd's `reserve`.
     fn blocks(&self) -> bool {
         let request = self.request.get(..self.length.into()).unwrap_or_default();
-        request.starts_with(b"reserve") || redis_command(request).is_some_and(|command| may_block(&command))
+        request.starts_with(b"reserve") || responses::is_blocking_redis(request)
     }
 
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
@@ -169,116 +190,9 @@ impl Turns {
     }
 }
 
-/// Whether a response belongs to a request, by the first bytes of both.
-type Responds = fn(&[u8], &[u8]) -> bool;
-
-const RESPONDS: [Responds; 8] = [dns, mysql, postgresql, redis, mongodb, kafka, cassandra, command_line];
-
-/// DNS over TCP (RFC 1035, section 4.2.2): the same ID, and the QR bit.
-fn dns(request: &[u8], response: &[u8]) -> bool {
-    let ([_, _, a, b, query, ..], [_, _, c, d, reply, ..]) = (request, response) else { return false };
-    let is_one = |bytes: &[u8]| bytes.len() >= 14 && bytes[6..8] == [0, 1];
-    is_one(request) && is_one(response) && (a, b) == (c, d) && query & 0x80 == 0 && reply & 0x80 != 0
-}
-
-/// MySQL: packets are numbered from the command on, which is number 0.
-fn mysql(request: &[u8], response: &[u8]) -> bool {
-    const LAST_COMMAND: u8 = 0x1f;
-    let ([_, _, 0, 0, command, ..], [_, _, _, 1, _, ..]) = (request, response) else { return false };
-    (1..=LAST_COMMAND).contains(command)
-}
-
-/// PostgreSQL: a query, or an extended one, and a message that only follows one. Notices and notifications also come
-/// unsolicited.
-fn postgresql(request: &[u8], response: &[u8]) -> bool {
-    let ([asks, 0, 0, _, _, ..], [replies, 0, 0, _, _, ..]) = (request, response) else { return false };
-    matches!(asks, b'Q' | b'P' | b'B' | b'E' | b'D' | b'F')
-        && matches!(replies, b'T' | b'D' | b'C' | b'1' | b'2' | b't' | b'n' | b'I' | b'E' | b'V')
-}
-
-/// Redis: an array of strings, and a reply. Blocking commands wait by design; after a subscription, arrays are pushed.
-fn redis(request: &[u8], response: &[u8]) -> bool {
-    redis_command(request).is_some_and(|command| !may_block(&command))
-        && matches!(response.first(), Some(b'+' | b'-' | b':' | b'$' | b'*' | b'_' | b'%' | b'~' | b','))
-}
-
-fn redis_command(request: &[u8]) -> Option<Vec<u8>> {
-    let mut lines = request.split(|byte| *byte == b'\n');
-    let ([b'*', ..], [b'$', ..]) = (lines.next()?, lines.next()?) else { return None };
-    Some(lines.next().unwrap_or_default().to_ascii_uppercase())
-}
-
-fn may_block(command: &[u8]) -> bool {
-    let blocks = [&b"B"[..], b"X", b"SUB", b"PSUB", b"SSUB", b"WAIT", b"MONITOR", b"PSYNC", b"SYNC"];
-    command.is_empty() || blocks.iter().any(|block| command.starts_with(block))
-}
-
-/// MongoDB: `responseTo` is the request's `requestID`.
-fn mongodb(request: &[u8], response: &[u8]) -> bool {
-    const OP_REPLY: [u8; 4] = 1_u32.to_le_bytes();
-    const OP_MSG: [u8; 4] = 2_013_u32.to_le_bytes();
-    let (Some(id), Some(to), Some(code)) = (request.get(4..8), response.get(8..12), response.get(12..16))
-    else {
-        return false;
-    };
-    id == to && (code == OP_REPLY || code == OP_MSG)
-}
-
-/// Kafka: the same correlation id. Fetch, JoinGroup and SyncGroup wait by design.
-fn kafka(request: &[u8], response: &[u8]) -> bool {
-    const LAST_KEY: u8 = 92;
-    let Some(&[_, _, _, _, 0, key, 0, _, a, b, c, d]) = request.first_chunk::<12>() else { return false };
-    let Some(&[_, _, _, _, e, f, g, h]) = response.first_chunk::<8>() else { return false };
-    key <= LAST_KEY && !matches!(key, 1 | 11 | 14) && [a, b, c, d] == [e, f, g, h]
-}
-
-/// Cassandra's CQL: the same version and stream, and not an event.
-fn cassandra(request: &[u8], response: &[u8]) -> bool {
-    const EVENT: u8 = 0x0c;
-    let ([version, _, a, b, _, ..], [reply, _, c, d, code, ..]) = (request, response) else { return false };
-    (3..=5).contains(version) && *reply == version | 0x80 && (a, b) == (c, d) && *code != EVENT
-}
-
-/// SMTP, FTP, POP3, NNTP: a command line, and a status.
-fn command_line(request: &[u8], response: &[u8]) -> bool {
-    let word = request.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let is_command = (3..=8).contains(&word) && matches!(request.get(word), Some(b' ' | b'\r' | b'\n'));
-    let is_status = match response {
-        [a, b, c, b' ' | b'-' | b'\r', ..] => [a, b, c].iter().all(|byte| byte.is_ascii_digit()),
-        _ => false,
-    };
-    is_command && (is_status || response.starts_with(b"+OK") || response.starts_with(b"-ERR"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn responds(request: &[u8], response: &[u8]) -> bool {
-        let mut turns = Turns::default();
-        turns.requests(request);
-        turns.is_response(response)
-    }
-
-    #[test]
-    fn response_that_names_its_request_is_recognized() {
-        let dns = |id: u8, flags: u8| [0, 12, 7, id, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-        assert_eq!((responds(&dns(1, 1), &dns(1, 0x81)), responds(&dns(1, 1), &dns(2, 0x81))), (true, false));
-        let mysql = |number| [5, 0, 0, number, 3, b'S', b'E'];
-        assert_eq!((responds(&mysql(0), &mysql(1)), responds(&mysql(0), &mysql(0))), (true, false));
-        let mongodb = |id: u8, to: u8| {
-            [&[48, 0, 0, 0, id, 0, 0, 0, to, 0, 0, 0][..], &2_013_u32.to_le_bytes()].concat()
-        };
-        assert_eq!(
-            (responds(&mongodb(7, 0), &mongodb(1, 7)), responds(&mongodb(7, 0), &mongodb(1, 6))),
-            (true, false)
-        );
-        let cql = |version: u8, code: u8| [version, 0, 0, 3, code, 0, 0, 0, 0];
-        assert_eq!(
-            (responds(&cql(4, 7), &cql(0x84, 8)), responds(&cql(4, 7), &cql(0x84, 12))),
-            (true, false)
-        );
-    }
 
     #[test]
     fn requests_held_for_seconds_may_be_polls() {
@@ -297,19 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn request_that_blocks_by_design_proves_nothing() {
-        let kafka = |key: u8| [0, 0, 0, 40, 0, key, 0, 11, 0, 0, 1, 9];
-        let reply = [0, 0, 0, 90, 0, 0, 1, 9];
-        assert_eq!((responds(&kafka(3), &reply), responds(&kafka(1), &reply)), (true, false));
-        let redis =
-            |command: &str| format!("*2\r\n${}\r\n{command}\r\n$1\r\nk\r\n", command.len()).into_bytes();
-        assert_eq!(
-            (responds(&redis("GET"), b"$1\r\nv\r\n"), responds(&redis("BLPOP"), b"*2\r\n")),
-            (true, false)
-        );
-    }
-
-    #[test]
     fn waits_of_requests_that_block_by_design_do_not_convince() {
         let are_convincing = |request: &[u8]| {
             let mut turns = Turns::default();
@@ -322,15 +223,6 @@ mod tests {
         };
         assert!(are_convincing(b"*2\r\n$4\r\nEVAL\r\n") && are_convincing(b"stats\r\n"));
         assert!(!are_convincing(b"*3\r\n$5\r\nBLPOP\r\n") && !are_convincing(b"reserve\r\n"));
-    }
-
-    #[test]
-    fn server_that_may_speak_unasked_needs_a_reply_that_only_follows_a_request() {
-        let query = b"Q\0\0\0\x0dSELECT 1\0";
-        assert!(responds(query, b"T\0\0\0\x21\0\x01"));
-        assert!(!responds(query, b"A\0\0\0\x10\0\0"), "a notification");
-        assert!(responds(b"MAIL FROM:<a@b>\r\n", b"250 ok\r\n"));
-        assert!(!responds(b"\x90\x81hello", b"\x81\x81world"));
     }
 
     #[test]
@@ -421,5 +313,29 @@ mod tests {
             turns.begins(Time::ZERO, Duration::from_millis(wait));
             assert_eq!([first, first, first].map(|since| turns.pauses(since, pause))[2], Some(expected));
         }
+    }
+
+    #[test]
+    fn commands_of_one_word_are_alike_whatever_follows_it() {
+        let [pass, other, user, binary] = [&b"PASS x\r\n"[..], b"pass 1234\r\n", b"USER x\r\n", b"\0\x01"]
+            .map(|request| {
+                let mut turns = Turns::default();
+                turns.requests(request);
+                turns.command()
+            });
+        assert!(pass == other && pass != user && binary.is_none());
+    }
+
+    #[test]
+    fn server_that_greets_for_commands_responds_to_whatever_follows() {
+        let responds = |greeting: &[u8], response: &[u8]| {
+            let mut turns = Turns::default();
+            turns.responds(greeting);
+            turns.requests(b"1: the last line of a message\r\n.\r\n");
+            turns.is_response(response)
+        };
+        assert!(responds(b"220 ready\r\n", b"250 queued\r\n"));
+        assert!(!responds(b"220 ready\r\n", b"421 timeout\r\n"), "a server that closes");
+        assert!(!responds(b"hello\r\n", b"250 queued\r\n"));
     }
 }

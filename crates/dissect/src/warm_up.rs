@@ -13,8 +13,9 @@ pub struct WarmUp {
     /// End of the last of them, and their number.
     until: Time,
     slow: u16,
-    /// Number of quick responses to alike requests after them.
+    /// Number of quick responses to alike requests after them, and of those to the same command.
     quick: u16,
+    same: u16,
     is_refuted: bool,
 }
 
@@ -36,6 +37,8 @@ pub struct RequestShape {
     pub bytes: u64,
     /// A hash of its target, where it can be read.
     pub target: Option<u64>,
+    /// A hash of its command, where a connection has several.
+    pub command: Option<u64>,
 }
 
 impl RequestShape {
@@ -53,7 +56,10 @@ impl WarmUp {
         let is_quick = took < QUICK || took < self.longest / 4;
         if is_quick {
             self.is_refuted |= self.slow == 0;
-            self.quick = self.quick.saturating_add(u16::from(request.is_like(self.request)));
+            let is_like = request.is_like(self.request);
+            self.quick = self.quick.saturating_add(u16::from(is_like));
+            let is_same = is_like && request.command == self.request.command;
+            self.same = self.same.saturating_add(u16::from(is_same));
             return;
         }
         self.is_refuted |= self.quick > 0;
@@ -65,7 +71,7 @@ impl WarmUp {
 
     /// Returns when the warm-up ended and how long its longest response took, if later ones show it.
     pub fn ended(&self) -> Option<(Time, Duration)> {
-        let is_shown = self.quick >= MIN_QUICK.max(self.slow.saturating_mul(QUICK_FOR_EACH));
+        let is_shown = self.same >= MIN_QUICK.max(self.slow.saturating_mul(QUICK_FOR_EACH));
         (!self.is_refuted && (1..=MAX_SLOW).contains(&self.slow) && is_shown)
             .then_some((self.until, self.longest))
     }
@@ -81,7 +87,7 @@ mod tests {
         for (millis, request) in responses {
             let took = Duration::from_millis(*millis);
             at += took;
-            warm_up.responds(at, took, RequestShape { bytes: *request, target: None });
+            warm_up.responds(at, took, RequestShape { bytes: *request, ..RequestShape::default() });
         }
         warm_up.ended().map(|(at, _)| at.as_nanos() / 1_000_000)
     }
@@ -99,7 +105,8 @@ mod tests {
     fn few_quick_requests_or_other_ones_show_nothing() {
         assert_eq!(ended(&[(400, 80), (2, 80), (3, 80)]), None);
         assert_eq!(ended(&[(400, 80), (2, 200), (3, 200), (2, 200), (2, 200)]), None, "another request");
-        let [one, other] = [1, 2].map(|target| RequestShape { bytes: 80, target: Some(target) });
+        let [one, other] =
+            [1, 2].map(|target| RequestShape { bytes: 80, target: Some(target), command: None });
         assert!(one.is_like(one) && !one.is_like(other));
     }
 

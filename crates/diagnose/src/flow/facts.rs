@@ -4,6 +4,7 @@
 use dissect::exchange::MessageFacts;
 use dissect::flight::{Flight, Rounds};
 use dissect::sender::{Ack, AckFacts};
+use dissect::turns::Turns;
 use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
 use wire::{Duration, Time};
@@ -258,7 +259,7 @@ impl Flow {
     }
 
     /// Returns whether a segment is known to respond to the client's last message: by its first bytes, or as the
-    /// server's turn in a TLS handshake.
+    /// server's turn in a TLS handshake. So is a greeting for which clients wait.
     fn is_response(&self, segment: &Segment<'_>) -> bool {
         let payload = segment.tcp.payload;
         let text = self.conversation.text(segment.from, payload);
@@ -269,7 +270,10 @@ impl Flow {
         let responds = || is_of_handshake() || self.turns.is_response(text);
         let is_unseen = || self.before == GapStart::Unseen(Side::Client) && text.starts_with(b"HTTP/1.");
         segment.from == Side::Server
-            && (self.before == GapStart::Data(Side::Client) && responds() || is_unseen())
+            && match self.before {
+                GapStart::Handshake(_) => Turns::is_greeting(text),
+                before => before == GapStart::Data(Side::Client) && responds() || is_unseen(),
+            }
     }
 
     /// Returns the time that the slowest link needs for the data in flight to `from`, and for its response. Both

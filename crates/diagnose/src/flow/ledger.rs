@@ -42,7 +42,7 @@ impl Flow {
         }
         let is_within_setup = gap.messages.is_greeting || self.conversation.is_within_handshake();
         if is_turn && gap.length > 0 && !is_within_setup {
-            let request = self.conversation.pending_shape(gap.requested);
+            let request = self.conversation.pending_shape(gap.requested, self.turns.command());
             self.warm_up.responds(gap.wait.to.at, waited, request);
         }
         if is_step && gap.wait.side == Side::Client {

@@ -1,10 +1,10 @@
-//! Losses that are none, losses that are signals, and servers that greet late.
+//! Losses that are none, losses that are signals, and servers that greet or log in late.
 
-use diagnose::{Cause, FlowReport, Side};
+use diagnose::{Cause, FlowReport, Severity, Side};
 use wire::Duration;
 
 use crate::report::VantagePoint;
-use crate::script::{Script, opened};
+use crate::script::{Script, at_client, opened};
 
 /// gRPC measures the path after data: a PING with an update of the window. Events go on regardless.
 #[test]
@@ -201,4 +201,56 @@ fn repeated_byte_without_its_receiver_may_be_a_window_probe() {
         report.findings.iter().any(|finding| finding.cause == Cause::RetransmissionTimeout)
     };
     assert_eq!((found(1), found(2)), (false, true));
+}
+
+/// Found in captures of virtual machines, whose NAT acknowledges at once, and of Windows.
+#[test]
+fn numbers_of_other_connections_are_no_losses() {
+    let found = |answered: u32, responded: u32, ttl: u8| {
+        let lines = format!(
+            "0 C syn\n{answered} S syn\n{answered}.2 C\n301 C send=300\n301.2 S\n{responded} S number=7 send=900 ttl={ttl}\n
+            {responded}.2 C\n1840 C send=300\n1840.2 S number=8\n1850 S number=9 send=900"
+        );
+        let report = Script { one_way_ms: 0.1, lines: &lines }.diagnose(VantagePoint::Client);
+        let faults = report.findings.iter().filter(|finding| finding.severity >= Severity::Low);
+        faults.map(|finding| finding.cause).collect::<Vec<_>>()
+    };
+    assert_eq!(found(300, 1_331, 64), [Cause::ServerThink], "a proxy");
+    assert_eq!(found(1, 701, 128), [Cause::ServerThink], "Windows");
+    assert_eq!(found(1, 701, 64), [Cause::RetransmissionTimeout]);
+}
+
+#[test]
+fn log_in_is_no_warm_up_for_other_commands() {
+    let later = |command: &str| {
+        let mut lines =
+            format!("30 C text=USER a\\r\\n\n145 S text=331 go\\r\\n\n161 C text={command} b\\r\\n\n176 S\n");
+        lines += "2176 S text=230 ok\\r\\n\n";
+        for turn in 0..7 {
+            let at = 2_192 + 32 * turn;
+            lines += &format!("{at} C text=PASS c\\r\\n\n{} S text=200 ok\\r\\n\n", at + 16);
+        }
+        let report = at_client(&lines);
+        report
+            .findings
+            .iter()
+            .filter(|finding| finding.cause == Cause::ServerThink && finding.severity >= Severity::Medium)
+            .count()
+    };
+    assert_eq!(later("PASS"), 0, "alike commands are quick later");
+    assert_eq!(later("AUTH"), 2, "the user, too");
+}
+
+/// A person types the log-in long after the greeting, for which the client waited all the same.
+#[test]
+fn greeting_of_a_server_of_files_was_awaited() {
+    let is_blamed = |greeting: &str| {
+        let lines = format!(
+            "1445 S text={greeting}\\r\\n\n1460 C\n9000 C text=USER a\\r\\n\n9016 S text=331 go\\r\\n"
+        );
+        let report = at_client(&lines);
+        let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+        thinks.any(|finding| finding.severity.is_worth_fixing())
+    };
+    assert_eq!(["220 ready", "welcome"].map(is_blamed), [true, false]);
 }
