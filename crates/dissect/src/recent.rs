@@ -102,6 +102,7 @@ impl RecentPackets {
         const ERRATIC: u16 = 100;
         if let Some(before) = self.identification {
             let moved = segment.identification.wrapping_sub(before);
+            let is_first = self.step == 0;
             if self.used == 1 && moved <= MAX_SKIPPED {
                 let step = common_divisor(self.step, moved);
                 // Steps that had looked like a larger one skipped some.
@@ -113,6 +114,8 @@ impl RecentPackets {
             let moved = (moved / self.step.max(1)).wrapping_sub(self.used);
             self.is_next = moved == 0;
             match moved {
+                // One number alone shows no step.
+                0 if is_first && self.step > 1 => {}
                 0 => self.consecutive = self.consecutive.saturating_add(1),
                 skipped @ 1..=MAX_SKIPPED => {
                     self.skips = self.skips.saturating_add(1);
@@ -216,6 +219,12 @@ mod tests {
             recent.has(&at(5_000 + after_ms), 100)
         };
         assert_eq!([5, 199, 1_002].map(is_copy), [true, true, false]);
+    }
+
+    #[test]
+    fn first_number_alone_shows_no_step() {
+        assert_eq!(skipped(&[(8, 50), (19, 50), (201, 50)]), [0, 0, 0]);
+        assert_eq!(skipped(&[(8, 50), (10, 50), (12, 50), (16, 50)]), [0, 0, 0, 1]);
     }
 
     #[test]
