@@ -41,7 +41,7 @@ fn example(case: &Case<'_>) -> String {
     let what = case.key.cause.about().description;
     match case.worst {
         (capture, FindingRef::Packets(_, finding)) => {
-            format!("{what} At {}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
+            format!("{what} At {}, {}.", moment(finding.at, capture.started), finding.evidence)
         }
         (_, FindingRef::Sockets(row)) => format!("{what} In {}, {}.", program(row), row.evidence),
     }

@@ -22,12 +22,16 @@ pub struct Group<'a> {
     pub lost: Duration,
     /// The worst finding, and its connection.
     pub worst: (&'a FlowReport, &'a Finding),
+    /// Whether no other took as long.
+    pub is_longest: bool,
     /// Number of connections with such findings.
     pub connections: usize,
     /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
     /// The part of the elapsed time in which at least one connection waited.
     pub wall_clock: Duration,
+    /// Whether these are the faults among occurrences that are none: a client's stalls in a handshake, not its pauses.
+    is_part: bool,
 }
 
 /// Returns the causes worth fixing, and the others: failures that no time makes good first, then by the saving of a fix,
@@ -51,7 +55,10 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
     let found: Vec<_> = capture.flows.iter().filter_map(|flow| Some((flow, of_cause(flow)?))).collect();
     let findings =
         capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
-    let listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
+    let mut listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
+    let is_worth_fixing = |(_, finding): &(&FlowReport, &Finding)| finding.severity.is_worth_fixing();
+    let is_part = !cause.about().is_fault && listed.iter().any(is_worth_fixing);
+    listed.retain(|(_, finding)| !is_part || finding.saving.is_some());
     let savings = listed.iter().filter_map(|(_, finding)| finding.saving);
     let saving = savings.reduce(|sum, saving| sum + saving);
     // Concurrent connections wait at the same time: no fix saves more than the elapsed time.
@@ -63,6 +70,11 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
             (times + count.times, lost + count.lost, saving + count.saving)
         });
     let united = united(spans.collect());
+    let (times, lost) = if is_part {
+        (listed.len() as u64, listed.iter().map(|(_, finding)| finding.lost).sum())
+    } else {
+        (times, lost)
+    };
     // Those that are not listed may have been at any time.
     let is_complete = listed.len() as u64 == times;
     let wall_clock = if is_complete { united } else { lost.min(elapsed(capture)) };
@@ -70,14 +82,20 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         .iter()
         .copied()
         .max_by_key(|(_, finding)| (finding.severity, finding.lost, Reverse(finding.at)))?;
+    let mut connections: Vec<_> =
+        listed.iter().map(|(flow, _)| (flow.client, flow.server, flow.started)).collect();
+    connections.sort_unstable();
+    connections.dedup();
     Some(Group {
         cause,
         times,
         lost,
         worst,
-        connections: found.len(),
+        is_longest: listed.iter().all(|(_, finding)| finding.lost <= worst.1.lost),
+        connections: if is_part { connections.len() } else { found.len() },
         saving: saving.map(|listed| extrapolated(listed, united, counted).min(elapsed(capture))),
         wall_clock,
+        is_part,
     })
 }
 
@@ -188,7 +206,7 @@ impl Group<'_> {
             [_] => String::new(),
             _ => format!(" ({} to {})", flow.client, flow.server),
         };
-        format!("{worst} {}{connection}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
+        format!("{worst} {}{connection}, {}.", moment(finding.at, capture.started), finding.evidence)
     }
 
     /// Returns a sentence on the time that a fix would save over all occurrences; `None` if that is unknown.
@@ -205,6 +223,9 @@ impl Group<'_> {
 
     /// Returns the server with the highest cost; `None` if there is only one server.
     pub fn server(&self, capture: &Capture) -> Option<String> {
+        if self.is_part {
+            return None;
+        }
         let mut servers: BTreeMap<SocketAddr, (Duration, u64)> = BTreeMap::new();
         for flow in &capture.flows {
             for count in flow.counts.iter().filter(|count| count.cause == self.cause) {
@@ -227,7 +248,7 @@ impl Group<'_> {
 
 #[cfg(test)]
 mod tests {
-    use diagnose::finding::Count;
+    use diagnose::finding::{Count, Severity};
 
     use super::*;
 
@@ -279,6 +300,30 @@ mod tests {
         let groups = groups(&many).0;
         let cost = groups.iter().find(|group| group.cause == Cause::RetransmissionTimeout).unwrap().cost();
         assert!(cost.starts_with(&format!("{} lost, 40 times in 20 connections; ", shown(lost))), "{cost}");
+    }
+
+    #[test]
+    fn stalls_of_a_client_in_a_handshake_are_counted_without_its_pauses() {
+        let mut capture = concurrent(2);
+        let cause = Cause::ClientThink;
+        let [short, long] = [120, 3_000].map(Duration::from_millis);
+        let [one, two] = &mut capture.flows[..] else { panic!("two connections") };
+        for (flow, lost, saving, severity) in
+            [(one, short, Some(short), Severity::Medium), (two, long, None, Severity::Note)]
+        {
+            let pause = Finding { cause, lost, saving, severity, ..flow.findings[0].clone() };
+            flow.counts = vec![Count { cause, times: 1, lost, saving: saving.unwrap_or_default() }];
+            flow.findings = vec![pause];
+        }
+        let (worth, _) = groups(&capture);
+        let group = worth.iter().find(|group| group.cause == cause).unwrap();
+        assert_eq!((group.times, group.lost, group.connections, group.is_longest), (1, short, 1, true));
+        // Without a stall worth fixing all are pauses, and another one is the longest.
+        capture.flows[0].findings[0].severity = Severity::Low;
+        let (_, others) = groups(&capture);
+        let group = others.iter().find(|group| group.cause == cause).unwrap();
+        assert_eq!((group.times, group.lost, group.is_longest), (2, short + long, false));
+        assert!(crate::text::note_line(&capture, group).contains("; one of them 120 ms at"));
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn ranked(capture: &Capture) -> Vec<Group<'_>> {
 }
 
 fn group(capture: &Capture, group: &Group<'_>) -> Value {
-    let Group { cause, times, lost, worst: (flow, finding), connections, saving, wall_clock } = group;
+    let Group { cause, times, lost, worst: (flow, finding), connections, saving, wall_clock, .. } = group;
     json!({
         "cause": cause.name(),
         "severity": finding.severity.name(),

@@ -9,7 +9,7 @@ use trace::text::counted;
 use wire::Duration;
 
 use crate::group::{Group, groups};
-use crate::span::{moment, shown};
+use crate::span::{has_date, moment, shown};
 use crate::watched::view;
 use crate::{Capture, advice, headline, in_between, kernel, oddity, serial};
 
@@ -57,17 +57,13 @@ pub fn facts(capture: &Capture) -> String {
     }
     facts.extend(vantage_point(flows));
     facts.extend(directions(flows));
-    // Simulated captures begin in 1970.
-    if capture.started.as_nanos() >= YEAR_1990 {
+    if has_date(capture.started) {
         let since_1970 = capture.started.since(wire::Time::ZERO);
         facts.push(format!("begun {} UTC", wire::calendar::date_time(since_1970)));
     }
     facts.extend(capture.command.map(|ended| format!("the command {ended}")));
     facts.join(", ")
 }
-
-/// 1990, in nanoseconds since 1970.
-const YEAR_1990: u64 = 631_152_000_000_000_000;
 
 /// Returns a warning about connections with one captured direction.
 fn directions(flows: &[FlowReport]) -> Option<String> {
@@ -109,7 +105,7 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
 pub fn note_line(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
     let is_of_connection = finding.packets.is_empty();
-    let at = moment(finding.at.since(capture.started));
+    let at = moment(finding.at, capture.started);
     match (group.lost == Duration::ZERO, group.times) {
         (true, _) if group.connections > 1 => {
             format!("{} ({} connections)", finding.evidence, group.connections)
@@ -118,10 +114,11 @@ pub fn note_line(capture: &Capture, group: &Group<'_>) -> String {
         (false, 1) if is_of_connection => finding.evidence.clone(),
         (false, 1) => format!("at {at}, {}", finding.evidence),
         (false, times) => {
-            let longest = shown(finding.lost);
+            let which = if group.is_longest { "the longest" } else { "one of them" };
             format!(
-                "{} in all, {times} times; the longest {longest} at {at}: {}",
+                "{} in all, {times} times; {which} {} at {at}: {}",
                 shown(group.lost),
+                shown(finding.lost),
                 finding.evidence
             )
         }
