@@ -87,6 +87,7 @@ struct Times {
     load: Option<Quantity>,
     last_end: Option<Quantity>,
     before_load: Option<Quantity>,
+    before_body: Option<Quantity>,
 }
 
 #[derive(Deserialize)]
@@ -122,6 +123,7 @@ struct ObjectTable {
     anonymous: Option<bool>,
     load: Option<bool>,
     after: Option<Vec<String>>,
+    dispatch: Option<Quantity>,
 }
 
 /// A duration with its unit, as text.
@@ -190,14 +192,16 @@ fn at<T, U>(
 
 impl Times {
     fn read(self) -> Result<RecordedTimes, String> {
-        let Self { content_loaded, load, last_end, before_load } = self;
-        let [content_loaded, load, last_end, before_load] = [content_loaded, load, last_end, before_load]
-            .map(|time| time.map(|time| time.parse()).transpose());
+        let Self { content_loaded, load, last_end, before_load, before_body } = self;
+        let [content_loaded, load, last_end, before_load, before_body] =
+            [content_loaded, load, last_end, before_load, before_body]
+                .map(|time| time.map(|time| time.parse()).transpose());
         Ok(RecordedTimes {
             content_loaded: content_loaded?,
             load: load?,
             last_end: last_end?,
             before_load: before_load?,
+            before_body: before_body?,
         })
     }
 }
@@ -280,6 +284,7 @@ fn object(
         is_anonymous: table.anonymous.unwrap_or(false),
         counts_for_load: table.load.unwrap_or(true),
         after,
+        dispatch: time(&table.dispatch)?.unwrap_or_default(),
     })
 }
 
