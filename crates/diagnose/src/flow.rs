@@ -235,8 +235,9 @@ impl Flow {
         let sender = &self.ends.of(segment.from).sender;
         let is_new = !sender.is_seen || sender.position(segment.tcp.seq).abs_diff(sender.next) > 1;
         let is_same_opening = self.handshake.opened.is_some() && self.handshake.answered.is_none() && !is_new;
-        // A copy of its own SYN, delayed or from another interface, has the same sequence number.
-        let is_same = !self.is_over() && self.ends.of(segment.from).first_number == Some(segment.tcp.seq);
+        // A copy of its own SYN, delayed or from another interface, has the same sequence number. After its FIN a host sends none.
+        let may_copy = !self.is_reset && !self.reference.of(segment.from).has_ended;
+        let is_same = may_copy && self.ends.of(segment.from).first_number == Some(segment.tcp.seq);
         opens && self.packets > 0 && !is_same_opening && !is_same
     }
 
@@ -275,6 +276,7 @@ impl Flow {
         self.bytes += Bytes::new(segment.length());
         let end = self.ends.of_mut(segment.from);
         if end.recent.has(&segment, end.sender.mss.get()) {
+            self.ends.of_mut(segment.from.other()).sender.receive_copy(&segment);
             self.oddities.captured_twice += 1;
             return;
         }

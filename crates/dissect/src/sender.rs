@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 
 use wire::{Duration, Time};
 
-use crate::Mark;
 use crate::clock;
 use crate::mss::Mss;
 use crate::pace::Pace;
 use crate::tally::Tally;
+use crate::{Mark, Segment};
 
 /// A sender, as shown by its captured packets and its peer's acknowledgements.
 ///
@@ -500,6 +500,15 @@ impl Sender {
             return learned;
         }
         self.learn_within(now, away, [slack, noise], echo, repeated)
+    }
+
+    /// Handles a further copy of an acknowledgement, as from a second point of capture: if it is that of the last one, the sender had it no
+    /// sooner.
+    pub fn receive_copy(&mut self, copy: &Segment<'_>) {
+        let to = self.position(copy.tcp.ack);
+        if let Some(last) = self.acks.back_mut().filter(|last| last.to == to) {
+            last.at = copy.at;
+        }
     }
 
     fn learn_within(

@@ -21,6 +21,17 @@ fn acknowledgement_later_than_any_timer_leaves_doubt() {
     assert_eq!((confidence(200), confidence(440)), ("high", "medium"));
 }
 
+/// Two points of capture, 4 ms apart: the sender has the acknowledgement after the second copy.
+#[test]
+fn reaction_counts_from_the_last_copy_of_an_acknowledgement() {
+    let held = |copy: &str| {
+        let lines = format!("2 C send=198\n70 S number=9\n{copy}75 C send=100\n77 S");
+        let report = Script { one_way_ms: 1.0, lines: &opened(1.0, &lines) }.diagnose(VantagePoint::Between);
+        report.findings.iter().filter(|finding| finding.cause == Cause::NagleDelayedAck).count()
+    };
+    assert_eq!((held("74 S number=9\n"), held("")), (1, 0));
+}
+
 /// papers/p-http#figure-4, as printed (captured on the client's network, less than a millisecond away).
 const FIGURE_4: &str = "
     0.1 C send=58

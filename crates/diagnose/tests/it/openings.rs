@@ -94,6 +94,21 @@ fn unanswered(capture: Capture) -> String {
 const LADDER: [u64; 4] = [0, 1_000, 3_000, 7_000];
 
 #[test]
+fn same_syn_after_the_fin_of_its_host_begins_another_connection() {
+    let mut capture = Capture::new();
+    for start in [0, 79_000] {
+        capture.handle_syn(start, CLIENT, SERVER);
+        capture.tcp(start + 3, (CLIENT, SERVER), Flags::ACK, (100, 500), 50);
+        capture.tcp(start + 4, (SERVER, CLIENT), Flags::ACK, (500, 150), 50);
+        capture.tcp(start + 5, (CLIENT, SERVER), Flags::FIN | Flags::ACK, (150, 550), 0);
+    }
+    let reports = capture.end();
+    let findings = reports.iter().flat_map(|report| &report.findings);
+    let retransmitted = findings.filter(|finding| finding.cause == Cause::RetransmissionTimeout);
+    assert_eq!((reports.len(), retransmitted.count()), (2, 0));
+}
+
+#[test]
 fn advice_for_a_syn_on_loopback_is_about_the_backlog_alone() {
     let (client, server) = ("127.0.0.1:40000", "127.0.0.1:8000");
     // Accepted after its first retransmission, and never.
