@@ -35,9 +35,6 @@ pub struct Plan {
     /// Time in which the name of each origin is looked up, before the first request to it; those beyond the end take none. Default
     /// empty.
     pub lookups: Vec<Duration>,
-    /// Time between the end of the last object before the document's body ([`PlannedObject::is_before_body`]) and the body. Default
-    /// 0.
-    pub before_body: Duration,
     /// Index of the page's first object: objects before it are preceding pages, and all of them arrive
     /// first. Default 0: no preceding page.
     pub begins_at: usize,
@@ -230,7 +227,6 @@ impl Plan {
             release: Release::default(),
             browser: Browser::CHROMIUM,
             lookups: Vec::new(),
-            before_body: Duration::ZERO,
             begins_at: 0,
             pages_before: 1,
             pause: Duration::ZERO,

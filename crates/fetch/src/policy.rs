@@ -55,8 +55,6 @@ pub(crate) struct Policy {
     has_ended: bool,
     /// Objects of a graph that hold others back, and have neither arrived nor failed.
     blocking: BTreeSet<usize>,
-    /// Time at which the body is reached, once nothing is blocking, if that is later.
-    body_at: Option<Time>,
     /// Objects whose rest is to be requested, after the first bytes of all others.
     postponed: VecDeque<usize>,
     parts: ReceivedParts,
@@ -127,7 +125,6 @@ impl Policy {
             held: Vec::new(),
             has_ended: false,
             blocking: blocking(&plan),
-            body_at: None,
             postponed: VecDeque::new(),
             lookups: Lookups::new(&plan.lookups),
             parts,
@@ -181,10 +178,7 @@ impl Policy {
     fn resolve(&mut self, now: Time, object: usize, event: PageEvent) {
         self.report(now, event);
         self.objects[object].is_resolved = true;
-        let Plan { before_body, browser, .. } = self.plan;
-        if self.blocking.remove(&object) && before_body > Duration::ZERO && browser.holds_before_request() {
-            self.body_at = Some(now + before_body);
-        }
+        self.blocking.remove(&object);
         self.has_ended = true;
         self.dependencies.note(now, object, Progress::Ended);
         self.unresolved -= 1;
@@ -260,8 +254,7 @@ impl Policy {
         let boosted = || in_flight().filter(|object| self.plan.objects[**object].is_boosted).count();
         let Browser { before_body, boosted_before_body, .. } = self.plan.browser;
         is_delayable
-            && (self.body_at.is_some()
-                || self.blocking.iter().any(|blocking| self.plan.first_object_of_page(*blocking) == first))
+            && self.blocking.iter().any(|blocking| self.plan.first_object_of_page(*blocking) == first)
             && in_flight().count() >= before_body
             && !(is_boosted && boosted() < boosted_before_body)
     }
@@ -331,8 +324,7 @@ impl Policy {
 
     fn timeout(&self) -> Option<Time> {
         let page = (self.unresolved > 0).then_some(self.deadline);
-        let (ready, looked_up) = (self.next_ready(), self.lookups.next());
-        let times = [page, self.resume_time, self.idle_until, self.body_at, ready, looked_up];
+        let times = [page, self.resume_time, self.idle_until, self.next_ready(), self.lookups.next()];
         times.into_iter().flatten().min()
     }
 
@@ -357,9 +349,6 @@ impl Policy {
         }
         while let Some(request) = self.lookups.take_due(now) {
             self.instruct(ToTransport::Send(request));
-        }
-        if self.body_at.is_some_and(|body| now >= body) {
-            (self.body_at, self.has_ended) = (None, true);
         }
         if self.idle_until.is_some_and(|until| now >= until) {
             self.idle_until = None;

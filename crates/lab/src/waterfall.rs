@@ -275,7 +275,7 @@ impl Observed {
 
     /// The moment that made an object known, its think time after that, and the object that it waited for.
     fn discovery(&self, page: &Page, object: usize, sent: Duration) -> (Duration, Duration, Option<usize>) {
-        let moments = page.objects[object].request_after().filter_map(|dependency| {
+        let moments = page.objects[object].after.iter().filter_map(|dependency| {
             let on = self.objects.get(&dependency.on)?;
             let end = on.end?;
             let moment = match dependency.at {

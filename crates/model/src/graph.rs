@@ -180,7 +180,7 @@ fn dependencies(scenario: &Scenario) -> Vec<Vec<Dependency>> {
             (0..page.objects.len()).map(|object| before(object).into_iter().collect()).collect()
         }
         Requests::Independent | Requests::AfterDocument | Requests::Dependent => {
-            page.objects.iter().map(|object| object.request_after().collect()).collect()
+            page.objects.iter().map(|object| object.after.clone()).collect()
         }
     }
 }

@@ -87,7 +87,6 @@ struct Times {
     load: Option<Quantity>,
     last_end: Option<Quantity>,
     before_load: Option<Quantity>,
-    before_body: Option<Quantity>,
 }
 
 #[derive(Deserialize)]
@@ -123,7 +122,6 @@ struct ObjectTable {
     anonymous: Option<bool>,
     load: Option<bool>,
     after: Option<Vec<String>>,
-    dispatch: Option<Quantity>,
 }
 
 /// A duration with its unit, as text.
@@ -192,16 +190,14 @@ fn at<T, U>(
 
 impl Times {
     fn read(self) -> Result<RecordedTimes, String> {
-        let Self { content_loaded, load, last_end, before_load, before_body } = self;
-        let [content_loaded, load, last_end, before_load, before_body] =
-            [content_loaded, load, last_end, before_load, before_body]
-                .map(|time| time.map(|time| time.parse()).transpose());
+        let Self { content_loaded, load, last_end, before_load } = self;
+        let [content_loaded, load, last_end, before_load] = [content_loaded, load, last_end, before_load]
+            .map(|time| time.map(|time| time.parse()).transpose());
         Ok(RecordedTimes {
             content_loaded: content_loaded?,
             load: load?,
             last_end: last_end?,
             before_load: before_load?,
-            before_body: before_body?,
         })
     }
 }
@@ -284,7 +280,6 @@ fn object(
         is_anonymous: table.anonymous.unwrap_or(false),
         counts_for_load: table.load.unwrap_or(true),
         after,
-        dispatch: time(&table.dispatch)?.unwrap_or_default(),
     })
 }
 

@@ -49,9 +49,6 @@ pub struct RecordedTimes {
     pub last_end: Option<Duration>,
     /// The client's work between the last byte that the event `load` waits for, and the event.
     pub before_load: Option<Duration>,
-    /// The client's work between the end of the last object before the document's body ([`Page::before_body`]), and the first
-    /// request that was held back until the body: its scripts run.
-    pub before_body: Option<Duration>,
 }
 
 impl Page {

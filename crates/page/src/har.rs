@@ -15,7 +15,6 @@
 //! | `origins` | hosts: protocols, addresses, estimated round trips and server times |
 //! | `place` | where in a document an element stands |
 //! | `discovery` | what each object waited for, and its think time |
-//! | `dispatch` | the client's own time before a request leaves |
 //! | `recording` | pages made of these, and the account of the entries |
 //! | `notes` | sentences on both |
 //! | [`left_out`] | entries that are not files of the document's host, counted by reason |
@@ -26,7 +25,6 @@
 mod account;
 mod archive;
 mod discovery;
-mod dispatch;
 mod entry;
 pub mod left_out;
 mod notes;

@@ -99,13 +99,10 @@ impl Page {
             }
             Change::NoThink => {
                 if let Some(recorded) = &mut self.recorded {
-                    for work in [&mut recorded.before_load, &mut recorded.before_body] {
-                        *work = work.map(|_| Duration::ZERO);
-                    }
+                    recorded.before_load = recorded.before_load.map(|_| Duration::ZERO);
                 }
                 for object in &mut self.objects {
                     object.local = object.local.map(|_| Duration::ZERO);
-                    object.dispatch = Duration::ZERO;
                     for Dependency { on: _, at: _, plus } in &mut object.after {
                         *plus = Duration::ZERO;
                     }

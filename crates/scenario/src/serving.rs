@@ -37,8 +37,6 @@ pub struct Serving {
     pub browser: Browser,
     /// Time in which the name of each host is looked up.
     pub lookups: Vec<Duration>,
-    /// Time that the client needs before it reaches the document's body, after what that waits for.
-    pub before_body: Duration,
     /// Whether the server compresses on the fly: then the processing time of a response is unpredictable.
     pub is_busy: bool,
 }
@@ -144,7 +142,6 @@ impl Serving {
             is_graph: false,
             browser,
             lookups,
-            before_body: Duration::ZERO,
             is_busy,
         }
     }
@@ -163,7 +160,7 @@ impl Serving {
                 is_boosted,
                 request_size: object.request_head.filter(|_| !page.is_plain()),
                 request_body: object.request_body,
-                after: object.request_after().collect(),
+                after: object.after.clone(),
                 ..PlannedObject::get(&Site::path(index), Some(*size))
             }
         });
@@ -173,9 +170,8 @@ impl Serving {
         })?;
         let (embedded, accepted) = (EmbeddedObjects::Planned, Vec::new());
         let (objects, is_graph) = (objects.collect(), !page.is_plain());
-        let (browser, lookups, is_busy) = (scenario.browser(), Vec::new(), false);
-        let before_body = page.recorded.and_then(|recorded| recorded.before_body).unwrap_or_default();
-        Ok(Self { site, objects, embedded, accepted, is_graph, browser, lookups, before_body, is_busy })
+        let (browser, lookups) = (scenario.browser(), Vec::new());
+        Ok(Self { site, objects, embedded, accepted, is_graph, browser, lookups, is_busy: false })
     }
 
     /// Makes the client's requests conditional, for this version of HTTP.

@@ -61,7 +61,7 @@ fn spans(page: &Page) -> Vec<Span> {
     let mut spans = vec![Span::default(); page.objects.len()];
     for index in page.in_order_of_discovery() {
         let object = &page.objects[index];
-        let moments = object.request_after().map(|dependency| {
+        let moments = object.after.iter().map(|dependency| {
             let on: &Span = &spans[dependency.on];
             let moment = match dependency.at {
                 Moment::Begun => on.begins,

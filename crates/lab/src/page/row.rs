@@ -14,7 +14,6 @@ pub struct PageRow<'a> {
     recorded_load_ms: Option<f64>,
     recorded_last_end_ms: Option<f64>,
     recorded_before_load_ms: Option<f64>,
-    recorded_before_body_ms: Option<f64>,
     notes: &'a [String],
 }
 
@@ -53,7 +52,6 @@ pub struct ObjectRow<'a> {
     anonymous: bool,
     counts_for_load: bool,
     after: Vec<AfterRow>,
-    dispatch_ms: f64,
 }
 
 /// A dependency of an object.
@@ -73,8 +71,7 @@ pub fn rows(pages: &[Page]) -> Vec<PageRow<'_>> {
 
 fn page_row(page: &Page) -> PageRow<'_> {
     let Page { name, hosts, objects, contents: _, notes, recorded } = page;
-    let RecordedTimes { content_loaded, load, last_end, before_load, before_body } =
-        recorded.unwrap_or_default();
+    let RecordedTimes { content_loaded, load, last_end, before_load } = recorded.unwrap_or_default();
     let millis = |time: Option<Duration>| time.map(Duration::as_millis_f64);
     PageRow {
         page: name,
@@ -84,7 +81,6 @@ fn page_row(page: &Page) -> PageRow<'_> {
         recorded_load_ms: millis(load),
         recorded_last_end_ms: millis(last_end),
         recorded_before_load_ms: millis(before_load),
-        recorded_before_body_ms: millis(before_body),
         notes,
     }
 }
@@ -123,7 +119,6 @@ fn object_row<'a>(index: usize, object: &'a Object, hosts: &'a [Host]) -> Object
         is_anonymous,
         counts_for_load,
         after,
-        dispatch,
     } = object;
     let host = hosts.get(*host).filter(|_| local.is_none());
     ObjectRow {
@@ -144,7 +139,6 @@ fn object_row<'a>(index: usize, object: &'a Object, hosts: &'a [Host]) -> Object
         anonymous: *is_anonymous,
         counts_for_load: *counts_for_load,
         after: after.iter().map(after_row).collect(),
-        dispatch_ms: dispatch.as_millis_f64(),
     }
 }
 

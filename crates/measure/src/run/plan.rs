@@ -73,7 +73,6 @@ pub(super) fn plan(
         release: serving.release(release),
         browser: serving.browser,
         lookups: serving.lookups.clone(),
-        before_body: serving.before_body,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),

@@ -11,14 +11,13 @@ use crate::{Dependency, Host, Kind, Moment, Object, OfferedProtocols, Page, Prio
 pub fn write(page: &Page) -> String {
     let Page { name, hosts, objects, contents: _, notes: _, recorded } = page;
     let mut text = format!("name = {}\n", quoted(name));
-    if let Some(RecordedTimes { content_loaded, load, last_end, before_load, before_body }) = recorded {
+    if let Some(RecordedTimes { content_loaded, load, last_end, before_load }) = recorded {
         text += "\n[recorded]\n";
         let times = [
             ("content-loaded", content_loaded),
             ("load", load),
             ("last-end", last_end),
             ("before-load", before_load),
-            ("before-body", before_body),
         ];
         times.iter().for_each(|(key, time)| text += &line(key, time.map(duration)));
     }
@@ -74,7 +73,6 @@ fn object_table(index: usize, object: &Object, hosts: &[Host]) -> String {
         is_anonymous,
         counts_for_load,
         after,
-        dispatch,
     } = object;
     let host = hosts.get(*host).filter(|_| *host > 0).map(|host| quoted(&host.name));
     let keys = [
@@ -94,7 +92,6 @@ fn object_table(index: usize, object: &Object, hosts: &[Host]) -> String {
         line("anonymous", is_anonymous.then(|| "true".to_owned())),
         line("load", (!counts_for_load).then(|| "false".to_owned())),
         line("after", dependencies(index, after)),
-        line("dispatch", (*dispatch > Duration::ZERO).then(|| duration(*dispatch))),
     ];
     format!("\n[[object]] # {}\n{}", index + 1, keys.concat())
 }

@@ -42,8 +42,6 @@ pub struct Object {
     pub counts_for_load: bool,
     /// Dependencies: the client knows the object when all of them are met.
     pub after: Vec<Dependency>,
-    /// The client's time between knowing the object and passing its request to a connection that could take it.
-    pub dispatch: Duration,
 }
 
 /// A discovery edge: a moment of another object, and a delay after it.
@@ -165,13 +163,7 @@ impl Object {
             is_anonymous: false,
             counts_for_load: true,
             after: Vec::new(),
-            dispatch: Duration::ZERO,
         }
-    }
-
-    /// Dependencies with the time of dispatch in their delays: those of the request.
-    pub fn request_after(&self) -> impl Iterator<Item = Dependency> {
-        self.after.iter().map(|after| Dependency { plus: after.plus + self.dispatch, ..*after })
     }
 
     /// Whether a browser holds its request back before the document's body: images, whose priority rises

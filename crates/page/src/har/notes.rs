@@ -24,7 +24,7 @@ pub(super) fn notes(account: &Account, items: &[Item], hosts: usize, times: Reco
 
 /// The recording's own times, to compare with.
 fn recorded(times: RecordedTimes) -> Option<String> {
-    let RecordedTimes { content_loaded: _, load, last_end, before_load: _, before_body: _ } = times;
+    let RecordedTimes { content_loaded: _, load, last_end, before_load: _ } = times;
     let times = [("load event", load), ("last response", last_end)];
     let times = times.map(|(name, time)| Some(format!("{name} at {:.0} ms", time?.as_millis_f64())));
     let times: Vec<String> = times.into_iter().flatten().collect();

@@ -12,12 +12,6 @@ use super::raw::Timings;
 pub(super) struct Phases {
     /// Nanoseconds since 1970 at which it starts; `None` where none is recorded.
     pub(super) start: Option<i64>,
-    /// From the start until the browser begins a lookup, a connection or the sending of the request.
-    pub(super) blocked: Duration,
-    /// Sending of the request, which contains waits of a busy browser.
-    pub(super) send: Duration,
-    /// Handshakes of TCP and TLS, where there were any.
-    pub(super) handshakes: Option<Duration>,
     /// From the start until the request has been sent.
     pub(super) before_wait: Duration,
     /// From the start until the first byte of the response.
@@ -68,11 +62,6 @@ impl Phases {
         let wait_in_queue = i64::try_from(queued.unwrap_or_default().as_nanos()).unwrap_or(0);
         Self {
             start: started.and_then(nanos_since_1970).map(|start| start.saturating_sub(wait_in_queue)),
-            blocked: sum(&[queued, blocked]).min(MAX_TIME),
-            send: send.unwrap_or_default(),
-            handshakes: connect
-                .filter(|connect| *connect > Duration::ZERO)
-                .map(|connect| connect + tls.unwrap_or_default()),
             before_wait: before_wait.min(MAX_TIME),
             first_byte: first_byte.min(MAX_TIME),
             end: end.min(MAX_TIME),

@@ -10,7 +10,7 @@ use super::discovery;
 use super::entry::Entry;
 use super::origins::{self, Address, Origins};
 use super::timeline::{self, Item};
-use super::{HarError, dispatch, notes};
+use super::{HarError, notes};
 use crate::{Object, Page, RecordedTimes};
 
 /// Every page of the recording that fetched something; and the number of pages that fetched nothing.
@@ -80,7 +80,6 @@ fn page(
         load: event(recorded.load),
         last_end: items.iter().filter(|item| item.start.is_some()).map(Item::end).max(),
         before_load: None,
-        before_body: None,
     };
     let (after, evidence) = discovery::dependencies(&items);
     account.evidence = evidence;
@@ -100,15 +99,10 @@ fn page(
         before_load: times.load.zip(last_byte).and_then(|(load, last_byte)| work(load, last_byte)),
         ..times
     };
-    let mut page = Page { objects, ..Page::of(name, Vec::new()) };
-    let times =
-        RecordedTimes { before_body: dispatch::before_body(&items, &page, times.content_loaded), ..times };
-    let dispatch = dispatch::times(&items, &rtts, &page);
-    page.objects.iter_mut().zip(dispatch).for_each(|(object, dispatch)| object.dispatch = dispatch);
-
-    account.after_load = page.objects.iter().filter(|object| !object.counts_for_load).count();
+    account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
     let notes = notes::notes(&account, &items, hosts.len(), times);
-    let page = Page { hosts, notes, recorded: Some(times), ..page }.without_unused_hosts();
+    let page = Page { hosts, notes, recorded: Some(times), ..Page::of(name, Vec::new()) };
+    let page = Page { objects, ..page }.without_unused_hosts();
     page.check().map(|()| page).map_err(HarError::Page)
 }
 

@@ -69,7 +69,6 @@ pub(super) fn plan(
         release: serving.release(release),
         browser: serving.browser,
         lookups: serving.lookups.clone(),
-        before_body: serving.before_body,
         begins_at: before.len(),
         pages_before: pages_before.max(1),
         pause,

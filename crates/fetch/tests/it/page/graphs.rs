@@ -173,25 +173,6 @@ fn first_request_to_a_host_waits_for_the_lookup_of_its_name() {
 }
 
 #[test]
-fn chromium_holds_images_back_until_the_parser_has_reached_the_body() {
-    // A script of the head, and seven images.
-    let (of_document, sizes) = ([on(0, Moment::Ended, 0)], [5_000, 100, 100, 100, 100, 100, 100, 100, 100]);
-    let after: Vec<&[Dependency]> =
-        (0..sizes.len()).map(|index| if index == 0 { &[][..] } else { &of_document[..] }).collect();
-    let by = |browser: Browser, before_body: u64| {
-        requested_by(&sizes, &after, |plan| {
-            (plan.browser, plan.before_body) = (browser, Duration::from_millis(before_body));
-            plan.objects[1].is_before_body = true;
-            plan.objects[2..].iter_mut().for_each(|object| object.is_delayable = true);
-        })
-    };
-    assert_eq!(by(Browser::CHROMIUM, 0), [0.0, 10.0, 10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]);
-    // Two at a time, until the script has run.
-    assert_eq!(by(Browser::CHROMIUM, 15), [0.0, 10.0, 10.0, 20.0, 20.0, 30.0, 30.0, 35.0, 35.0]);
-    assert_eq!(by(Browser::FIREFOX, 15)[1..], [10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 30.0]);
-}
-
-#[test]
 fn firefox_holds_images_back_while_a_style_sheet_is_in_flight() {
     let of_document = [on(0, Moment::Ended, 0)];
     let late = [on(0, Moment::Ended, 2)];

@@ -7,7 +7,7 @@
 //!
 //! `all FILE.csv` runs everything and writes the file after each page; `pages FIRST LAST FILE.csv` runs some; `sample` runs one page,
 //! and fails if its last response differs by half; `predict FILE.csv` predicts the measured pages again, from
-//! their recordings, which are kept in the directory FILE with those of the visits; `discovery FIRST LAST DIR` compares what is read from recordings with what
+//! their recordings, which are kept in the directory FILE; `discovery FIRST LAST DIR` compares what is read from recordings with what
 //! the pages were made with; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
 //! phase. The process has one thread, so that a non-root user may enter a user namespace first.
 
@@ -158,7 +158,7 @@ fn sample() -> Result<(), String> {
     let page = pages::page(SAMPLE)?;
     let visited = recordings::har(&page)
         .and_then(|har| recordings::read(har.as_bytes()))
-        .and_then(|recorded| cell(SAMPLE, &page, &recorded, "4g", Protocol::Http2, 1, None));
+        .and_then(|recorded| cell(SAMPLE, &page, &recorded, "4g", Protocol::Http2, 1));
     let cell = match visited {
         // Visits that are void on a busy host say nothing about the simulator.
         Err(reason) if reason.contains("it was void") => {
@@ -185,8 +185,7 @@ fn cells_of(number: u64, recordings: &Path) -> Result<(Vec<Cell>, Vec<String>), 
     for network in [NETWORKS[first], NETWORKS[first + 2]].into_iter().chain(lossy) {
         let runs = if network == LOSSY { LOSSY_RUNS } else { RUNS };
         for protocol in PROTOCOLS {
-            let visits = Some(recordings);
-            match cell(number, &page, &recorded, network, protocol, runs, visits) {
+            match cell(number, &page, &recorded, network, protocol, runs) {
                 Ok(cell) => {
                     println!("{}", cell.line());
                     cells.push(cell);
@@ -223,12 +222,8 @@ fn cell(
     network: &'static str,
     protocol: Protocol,
     runs: u32,
-    keep: Option<&Path>,
 ) -> Result<Cell, String> {
     let (visits, void) = visits(page, network_named(network)?, protocol, runs)?;
-    if let Some(directory) = keep {
-        recordings::keep(directory, &format!("page-{number}-{network}-{}", protocol.name()), &visits)?;
-    }
     // Losses make some visits much longer: means are compared then, and otherwise medians, which no busy moment moves.
     let middle = |times: &[f64]| match network {
         LOSSY => times.iter().sum::<f64>() / times.len() as f64,

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use measure::run::Run;
 use page::Page;
 use scenario::{Network, Protocol};
 use wire::{Bytes, Duration, Rate};
@@ -42,14 +41,4 @@ pub(crate) fn har(page: &Page) -> Result<String, String> {
     visits.sort_by_key(|visit| visit.load);
     let median = visits.get(visits.len() / 2).ok_or("no recording")?;
     Ok(median.har.to_string())
-}
-
-/// Keeps the visits' recordings in the directory.
-pub(crate) fn keep(directory: &Path, name: &str, visits: &[Run]) -> Result<(), String> {
-    for (number, browser) in visits.iter().filter_map(|run| run.browser.as_ref()).enumerate() {
-        let file = directory.join(format!("{name}-{number}.har"));
-        std::fs::write(&file, browser.har.to_string())
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    }
-    Ok(())
 }
