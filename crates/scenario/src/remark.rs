@@ -131,18 +131,12 @@ impl fmt::Display for Remark {
                 write!(f, "the document references more than {max} objects; those beyond were not fetched")
             }
             Self::Transports { by_datagram, by_connection, by_plain_http, resends } => {
-                let transports = [
-                    (by_datagram, "in one datagram"),
-                    (by_connection, "on connections opened by the server"),
-                    (by_plain_http, "over plain HTTP"),
+                let means = [
+                    (*by_datagram, "in one datagram"),
+                    (*by_connection, "on connections opened by the server"),
+                    (*by_plain_http, "over plain HTTP"),
                 ];
-                let parts = transports.iter().filter(|(mean, _)| **mean > 0.0);
-                let parts: Vec<_> = parts.map(|(mean, how)| format!("{} {how}", figure(**mean))).collect();
-                write!(f, "responses: {}", parts.join(", "))?;
-                if *resends > 0.0 {
-                    write!(f, "; {} requests resent", figure(*resends))?;
-                }
-                Ok(())
+                write_transports(f, &means, *resends)
             }
             Self::NarrowDatagrams(max) => {
                 write!(f, "datagrams of at most {max} bytes: the network carries no larger ones whole")
@@ -183,6 +177,17 @@ impl fmt::Display for Remark {
             ),
         }
     }
+}
+
+/// Writes the transports of responses that were used, and resent requests.
+fn write_transports(f: &mut fmt::Formatter<'_>, means: &[(f64, &str)], resends: f64) -> fmt::Result {
+    let parts = means.iter().filter(|(mean, _)| *mean > 0.0);
+    let parts: Vec<_> = parts.map(|(mean, how)| format!("{} {how}", figure(*mean))).collect();
+    write!(f, "responses: {}", parts.join(", "))?;
+    if resends > 0.0 {
+        write!(f, "; {} requests resent", figure(resends))?;
+    }
+    Ok(())
 }
 
 /// A mean as text: whole numbers as such, others to a tenth.

@@ -117,10 +117,7 @@ const MEASURE: [Example; 7] = [
         "roundtrip measure --client chromium --page visit.har --network 4g",
         "a recorded page in Chromium",
     ),
-    example(
-        "roundtrip measure --server nginx --client curl --network 4g --protocol http2",
-        "nginx and curl over TLS",
-    ),
+    example("roundtrip measure --server nginx --client curl --network 4g --protocol http2", "over TLS"),
 ];
 
 const LINK: [Example; 5] = [

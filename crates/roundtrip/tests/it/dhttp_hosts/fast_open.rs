@@ -29,7 +29,8 @@ struct Setting {
     client: Client,
     notes: Arc<Mutex<Vec<Note>>>,
     // Values that the others need, dropped after them.
-    _environment: (Server<super::Handler>, Network, [Host; 2]),
+    _environment: (Server<super::Handler>, Network),
+    hosts: [Host; 2],
 }
 
 /// Starts a client with this Fast Open setting of its host, and a server without keep-alive.
@@ -54,7 +55,7 @@ fn setting(fast_open: &'static str) -> Setting {
     let observer: dhttp::client::Observer = Arc::new(move |note: &Note| reported.lock().unwrap().push(*note));
     let client = hosts[0]
         .run(|| Client::start(ClientConfig::internet(), KnownServers::default(), Some(observer)).unwrap());
-    Setting { clock: Clock::start(), client, notes, _environment: (server, network, hosts) }
+    Setting { clock: Clock::start(), client, notes, _environment: (server, network), hosts }
 }
 
 impl Setting {
@@ -75,6 +76,9 @@ impl Setting {
         println!(
             "{size} bytes, no connection open: {round_trips:.2} round trips, data in the SYN: {with_data}"
         );
+        for (host, name) in self.hosts.iter().zip(["client", "server"]) {
+            println!("  the {name}'s kernel: {}", host.run(fast_open_counters));
+        }
         (round_trips, with_data)
     }
 
@@ -89,6 +93,16 @@ impl Setting {
         let url = format!("dhttp://{}/10", address(SERVER, PORT)).parse().unwrap();
         assert_eq!(self.client.get(&url).unwrap().whole().unwrap().0, Via::Udp);
     }
+}
+
+/// The kernel's counters of Fast Open and of timeouts that are not zero (`TcpExt` in `/proc/net/netstat`): why a SYN had no data.
+fn fast_open_counters() -> String {
+    let text = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: ")).map(str::split_whitespace);
+    let (names, values) = (lines.next().into_iter().flatten(), lines.next().into_iter().flatten());
+    let is_relevant = |name: &str| name.contains("FastOpen") || name.contains("Timeout");
+    let relevant = names.zip(values).filter(|(name, value)| is_relevant(name) && *value != "0");
+    relevant.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
