@@ -68,14 +68,6 @@ def free_port():
         return free.getsockname()[1]
 
 
-def await_listener(port):
-    """Waits without a connection: one that is refused would be a finding."""
-    while not any(
-        line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in open("/proc/net/tcp").readlines()[1:]
-    ):
-        time.sleep(0.01)
-
-
 def nginx(transport, directory, port, origin, fault):
     version = "TLSv1.2" if transport == "tls12" else "TLSv1.3"
     is_tls = transport != "clear"
@@ -140,7 +132,7 @@ def main():
             configuration.write(text)
         process = subprocess.Popen([*command, f"{directory}/conf"])
         try:
-            await_listener(port)
+            special.await_listener(port)
             scheme = "http" if transport == "clear" else "https"
             urls = [f"{scheme}://127.0.0.1:{port}/{number}" for number in range(3 if fault == "truncates" else REQUESTS)]
             outputs = [word for _ in urls for word in ("-o", "/dev/null")]

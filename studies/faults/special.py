@@ -370,6 +370,14 @@ def datagrams(_, is_faulty):
         time.sleep(gap)
 
 
+def await_listener(port):
+    """Waits without a connection: one that is refused would be a finding."""
+    while not any(
+        line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in open("/proc/net/tcp").readlines()[1:]
+    ):
+        time.sleep(0.01)
+
+
 class Redis:
     """A Redis server in a directory of its own."""
 
@@ -469,6 +477,39 @@ def postgres_per_query(_, is_faulty):
     postgres("select 1", is_kept=not is_faulty, count=6)
 
 
+def mosquitto_nagle(_, is_faulty):
+    """The broker writes a message and an acknowledgement apart, with Nagle's algorithm: its default."""
+    with tempfile.TemporaryDirectory() as directory, socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        free.close()
+        with open(directory + "/conf", "w") as configuration:
+            configuration.write(
+                f"listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay {str(not is_faulty).lower()}\n"
+            )
+        process = subprocess.Popen(["mosquitto", "-c", configuration.name], stderr=subprocess.DEVNULL)
+        await_listener(port)
+        connection = socket.create_connection(("127.0.0.1", port))
+        channel.tune(connection, True)
+
+        def packet(kind, *parts):
+            body = b"".join(parts)
+            connection.sendall(bytes((kind, len(body))) + body)
+
+        packet(0x10, b"\0\4MQTT\4\2\0\x3c\0\4test")
+        connection.recv(4)
+        packet(0x82, b"\0\1\0\1t\0")
+        connection.recv(5)
+        for number in range(2, 12):
+            packet(0x32, b"\0\1t", bytes((0, number)), b"m" * 60)
+            # The message, and the acknowledgement of its publication: 65 and 4 bytes.
+            received = 0
+            while received < 69:
+                received += len(connection.recv(4096))
+        connection.close()
+        process.kill()
+        process.wait()
+
+
 def warm_up(transport, _):
     """Healthy: a server that takes long for its first response, once."""
     pauses = [0.4]
@@ -482,10 +523,11 @@ def warm_up(transport, _):
 
 def polls(transport, _):
     """Healthy: the server holds each GET until nothing has happened for a while: 204, or an empty list at the end of a timer, or
-    any response when the wait that the request names is over."""
+    any response when the wait that the request names is over; or an event has happened."""
     polls = [
         (b"/poll", 1.2, b"204 No Content\r\n\r\n"),
         (b"/poll", 1.5, b"200 OK\r\nContent-Length: 2\r\n\r\n[]"),
+        (b"/poll?since=3", 0.6, b"200 OK\r\nContent-Length: 12\r\n\r\n{\"event\": 4}"),
         (b"/sync?since=7&timeout=1200", 1.2, b"200 OK\r\nContent-Length: 12\r\n\r\n{\"next\": 8}\n"),
     ]
 
@@ -548,6 +590,7 @@ FAULTS = {
     "expect": expects,
     "proxy": proxy,
     "quic-unanswered": datagrams,
+    "mosquitto-nagle": mosquitto_nagle,
     "redis-think": redis_think,
     "redis-blocks": redis_blocks,
     "redis-per-command": redis_per_command,

@@ -92,6 +92,7 @@ CASES = [
     Case("redis-think", "server-think", transports=("clear",), needs=("redis-server",)),
     Case("redis-blocks", "nothing", transports=("clear",), needs=("redis-server",), has_faulty=False),
     Case("redis-per-command", "connection-per-request", "cable", ("clear",), needs=("redis-server",)),
+    Case("mosquitto-nagle", NAGLE, transports=("clear",), needs=("mosquitto",)),
     Case("postgres-think", "server-think", transports=("clear",), needs=("postgres", "initdb", "psql")),
     Case("postgres-per-query", "connection-per-request", "cable", ("clear",), needs=("postgres", "initdb", "psql")),
     Case("node-think", "server-think", needs=("node",)),

@@ -558,6 +558,7 @@ impl Flow {
             let parts =
                 [Share::Stall(Cause::ServerThink), Share::RoundTrip].map(|share| exchange.account.of(share));
             self.serial.add(exchange.at, exchange.elapsed, parts);
+            self.serial.record(&exchange.request, exchange.status, exchange.at, exchange.elapsed);
             self.exchanges.push(exchange);
         }
         ExchangeReport::retain_longest(&mut self.exchanges, self.limits.exchanges.into());
@@ -598,11 +599,10 @@ impl Flow {
         if let Some(until) = self.warmed_up(hosts) {
             self.findings.doubt_if(Cause::ServerThink, ledger::WARM_UP, |finding| finding.at < until);
         }
-        if self.conversation.requests() == 0 {
-            let turns = &self.turns;
-            self.findings
-                .doubt_if(Cause::ServerThink, ledger::STREAMED, |wait| turns.is_of_stream(wait.lost));
-        }
+        let (turns, serial, is_read) = (&self.turns, &self.serial, self.conversation.requests() > 0);
+        let is_streamed = |wait: &Finding| !is_read && turns.is_of_stream(wait.lost);
+        self.findings.doubt_if(Cause::ServerThink, ledger::STREAMED, is_streamed);
+        self.findings.doubt_if(Cause::ServerThink, ledger::POLLED, |wait| serial.is_polled(wait.at));
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, notes::NEARBY);
         }

@@ -64,11 +64,11 @@ impl FlowReport {
     }
 
     /// Takes into account that the server's program had not accepted the connection for `time`, as its kernel shows: a response
-    /// that was late meanwhile is not explained by anything that the program did for it.
+    /// that was late mostly meanwhile is not explained by anything that the program did for it.
     pub fn hear_accept(&mut self, time: Duration) {
         let (accepted, waited) = (self.started + time, self.account.waited());
         let is_late = |finding: &&mut Finding| {
-            finding.cause == Cause::ServerThink && finding.at + WORTH <= accepted && time >= WORTH
+            finding.cause == Cause::ServerThink && finding.at + WORTH.max(finding.lost / 2) <= accepted
         };
         for finding in self.findings.iter_mut().filter(is_late) {
             finding.confidence = Confidence::High;
@@ -191,6 +191,8 @@ mod tests {
         assert!(!report.is_worth_fixing(), "it may have warmed up");
         report.hear_accept(Duration::from_millis(10));
         assert!(!report.is_worth_fixing(), "it was accepted at once");
+        report.hear_accept(Duration::from_millis(100));
+        assert!(!report.is_worth_fixing(), "most of the time the program had it");
         report.hear_accept(Duration::from_millis(580));
         assert!(report.is_worth_fixing());
         let finding = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();

@@ -315,12 +315,8 @@ impl<C: Clone + Default> Exchanges<C> {
 
     /// Returns what is known of the oldest request without a response, of this many bytes, perhaps a command line.
     pub fn pending_shape(&self, bytes: u64, command: Option<u64>) -> RequestShape {
-        // Requests for one path are alike, whatever their query.
-        let hash = |target: &str| {
-            let path = target.bytes().take_while(|byte| *byte != b'?');
-            path.fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
-        };
-        RequestShape { bytes, target: self.http1.first_target().map(hash), command }
+        let target = self.http1.first_target().map(RequestShape::of_target);
+        RequestShape { bytes, target, command }
     }
 
     /// Returns the position at which the last request ends: what the client sent later is control traffic.

@@ -42,6 +42,19 @@ pub struct RequestShape {
 }
 
 impl RequestShape {
+    /// Returns a hash of a target: requests for one path are alike, whatever their query and the numbers of their items.
+    pub(crate) fn of_target(target: &str) -> u64 {
+        let path = target.bytes().take_while(|byte| *byte != b'?').map(|byte| match byte {
+            b'0'..=b'9' => b'0',
+            other => other,
+        });
+        let (hash, _) = path.fold((0_u64, 0), |(hash, before), byte| match (before, byte) {
+            (b'0', b'0') => (hash, byte),
+            _ => (hash.wrapping_mul(31).wrapping_add(byte.into()), byte),
+        });
+        hash
+    }
+
     fn is_like(self, first: Self) -> bool {
         match (self.target, first.target) {
             (Some(target), Some(first)) => target == first,
@@ -108,6 +121,14 @@ mod tests {
         let [one, other] =
             [1, 2].map(|target| RequestShape { bytes: 80, target: Some(target), command: None });
         assert!(one.is_like(one) && !one.is_like(other));
+    }
+
+    #[test]
+    fn targets_that_differ_in_numbers_are_alike() {
+        let hash = RequestShape::of_target;
+        assert_eq!(hash("/item/7/name?a=1"), hash("/item/123/name"));
+        assert_ne!(hash("/item/7"), hash("/order/7"));
+        assert_ne!(hash("/item/7"), hash("/item"));
     }
 
     #[test]

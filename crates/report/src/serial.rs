@@ -20,7 +20,8 @@ pub fn sentence(flow: &FlowReport) -> Option<String> {
     let SerialRequests { count, total, thinking, travelling, .. } = flow.serial;
     let is_faulty =
         flow.counts.iter().any(|count| count.cause.about().is_fault && count.cause != Cause::ServerThink);
-    let is_row = count >= MIN_REQUESTS && count == flow.requests && flow.serial.is_back_to_back();
+    let is_row =
+        count >= MIN_REQUESTS && [0, count].contains(&flow.requests) && flow.serial.is_back_to_back();
     if !is_row || is_faulty || total < MIN_TIME {
         return None;
     }
@@ -47,9 +48,23 @@ mod tests {
 
     use super::*;
 
+    /// When a request is sent, after how many milliseconds the server acknowledges it and responds, and both messages.
+    type Exchange<'a> = (u64, [u64; 2], [&'a [u8]; 2]);
+
     /// Returns the sentence on a connection with these exchanges: when each request is sent, and after how many milliseconds
     /// the server acknowledges it and responds.
     fn said(exchanges: &[(u64, [u64; 2])]) -> Option<String> {
+        let request = b"GET /item HTTP/1.1\r\nHost: h\r\n\r\n";
+        said_of([request, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"], exchanges)
+    }
+
+    fn said_of(messages: [&[u8]; 2], exchanges: &[(u64, [u64; 2])]) -> Option<String> {
+        let exchanges: Vec<_> = exchanges.iter().map(|(at, timing)| (*at, *timing, messages)).collect();
+        sentence(&reported(&exchanges))
+    }
+
+    /// Returns the report on a connection with these exchanges, each with its request and its response.
+    fn reported(exchanges: &[Exchange<'_>]) -> FlowReport {
         let ends = [([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into()];
         let mut next = [100_u32, 500_u32];
         let mut packets = Vec::new();
@@ -66,10 +81,10 @@ mod tests {
         send(0, 0, Flags::SYN, &[]);
         send(exchanges[0].1[0], 1, Flags::SYN | Flags::ACK, &[]);
         send(exchanges[0].1[0], 0, Flags::ACK, &[]);
-        for (at, [acknowledged, responded]) in exchanges {
-            send(*at, 0, Flags::ACK, b"GET /item HTTP/1.1\r\nHost: h\r\n\r\n");
+        for (at, [acknowledged, responded], [request, response]) in exchanges {
+            send(*at, 0, Flags::ACK, request);
             send(at + acknowledged, 1, Flags::ACK, &[]);
-            send(at + responded, 1, Flags::ACK, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            send(at + responded, 1, Flags::ACK, response);
         }
         let mut diagnosis = Diagnosis::new(Options::default());
         for (frame, (at, bytes)) in (1..).zip(&packets) {
@@ -77,7 +92,7 @@ mod tests {
             diagnosis.handle(now, PacketPosition { frame, interface: 0 }, &Packet::read(bytes).unwrap());
         }
         diagnosis.end();
-        sentence(&diagnosis.poll().unwrap())
+        diagnosis.poll().unwrap()
     }
 
     /// Requests every `apart` milliseconds.
@@ -90,6 +105,27 @@ mod tests {
         let sentence = said(&row(30, 20, [20, 20])).unwrap();
         assert!(sentence.starts_with("30 round trips of 20 ms in a row on one connection"), "{sentence}");
         assert!(sentence.contains("a batch, a join, pipelining"), "{sentence}");
+    }
+
+    #[test]
+    fn queries_of_a_database_need_not_be_read() {
+        // MySQL's: a length, a number, a command; and a response of one packet.
+        let query: [&[u8]; 2] = [b"\x09\0\0\0\x03SELECT 1", b"\x07\0\0\x01\0\0\0\x02\0\0\0"];
+        let sentence = said_of(query, &row(30, 24, [20, 20])).unwrap();
+        assert!(sentence.starts_with("30 round trips of 20 ms in a row on one connection"), "{sentence}");
+        assert_eq!(said_of(query, &row(30, 26, [20, 20])), None, "the client pauses");
+    }
+
+    #[test]
+    fn events_of_a_path_that_is_polled_are_not_late() {
+        let is_worth_fixing = |second: &[u8]| {
+            let first: [&[u8]; 2] =
+                [b"GET /poll?since=1 HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"];
+            let second = [second, b"HTTP/1.1 204 No Content\r\n\r\n"];
+            reported(&[(100, [0, 700], first), (900, [0, 1_500], second)]).is_worth_fixing()
+        };
+        assert!(!is_worth_fixing(b"GET /poll?since=2 HTTP/1.1\r\n\r\n"));
+        assert!(is_worth_fixing(b"GET /other HTTP/1.1\r\n\r\n"));
     }
 
     #[test]

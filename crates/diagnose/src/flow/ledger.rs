@@ -44,6 +44,7 @@ impl Flow {
         if is_turn && gap.length > 0 && !is_within_setup {
             let request = self.conversation.pending_shape(gap.requested, self.turns.command());
             self.warm_up.responds(gap.wait.to.at, waited, request);
+            self.serial.turn(self.conversation.requests(), gap.wait.from.at, [gap.duration(), waited]);
         }
         if is_step && gap.wait.side == Side::Client {
             let is_on_data = gap.before == GapStart::Data(Side::Server);
@@ -440,6 +441,7 @@ pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possib
 pub(crate) const WARM_UP: &str = "; later responses to such requests came at once: the program warmed up";
 /// A reason not to count the set-up of a connection twice.
 const SPARED: &str = "; a part of the set-up of a connection that was not needed";
+pub(super) const POLLED: &str = "; another request of this path was held, and had no event: it is polled";
 pub(super) const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";
 
 /// Drops the unused capacity of a text.
