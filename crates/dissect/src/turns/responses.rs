@@ -131,7 +131,7 @@ fn command_line(request: &[u8], response: &[u8]) -> bool {
 }
 
 /// IMAP (RFC 9051, section 2.2): a tag and a command; the command is pending until a response has its tag, and data before that is
-/// part of it. `IDLE` waits by design.
+/// part of it. A tag stands before a status only (section 7.1). `IDLE` waits by design.
 fn imap(request: &[u8], response: &[u8]) -> bool {
     let mut words = request.splitn(3, |byte| *byte == b' ');
     let (Some(tag), Some(command)) = (words.next(), words.next()) else { return false };
@@ -139,7 +139,9 @@ fn imap(request: &[u8], response: &[u8]) -> bool {
         tag.len() <= 8 && tag.iter().all(u8::is_ascii_alphanumeric) && tag.iter().any(u8::is_ascii_digit);
     let command = command.trim_ascii_end();
     let is_command = command.len() >= 4 && command.iter().all(u8::is_ascii_alphabetic);
-    let is_tagged = response.strip_prefix(tag).is_some_and(|rest| rest.starts_with(b" "));
+    let is_status =
+        |rest: &[u8]| [&b" OK"[..], b" NO", b" BAD"].iter().any(|status| rest.starts_with(status));
+    let is_tagged = response.strip_prefix(tag).is_some_and(is_status);
     let is_pending = !command.eq_ignore_ascii_case(b"IDLE");
     is_tag
         && is_command
@@ -214,6 +216,7 @@ mod tests {
             !responds(b"a002 LIST \"\" *\r\n", b"a003 OK\r\n")
                 && !responds(b"a003 IDLE\r\n", b"* 4 EXISTS\r\n")
         );
+        assert!(!responds(b"a1 TALK hello\r\n", b"a1 TALK hi\r\n"), "both sides send the same command");
     }
 
     #[test]

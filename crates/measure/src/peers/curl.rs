@@ -3,7 +3,7 @@
 //! It does not read what it receives, so the page's graph is not played. Its own report of each response is checked; times come
 //! from the packets ([`super::client::fetched`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use linux::clock::Clock;
@@ -20,7 +20,7 @@ pub(crate) fn visit(installed: &InstalledProgram, page: &Visit, clock: Clock) ->
     let failed = |what: String| Error::Run { number: 1, what: format!("curl: {what}") };
     let directory = RunDirectory::new()?;
     let mut command = Command::new(&installed.path);
-    // Not the user's configuration, nor his proxy.
+    // Neither the user's configuration nor a proxy.
     command.args(["--disable", "--config"]).arg(directory.write("curl", configuration(page).as_bytes())?);
     if let Some(trusted) = &page.trusted {
         command.arg("--cacert").arg(directory.write("authority.pem", trusted.pem.as_bytes())?);
@@ -37,6 +37,8 @@ pub(crate) fn visit(installed: &InstalledProgram, page: &Visit, clock: Clock) ->
 /// curl's configuration file: options, and a line for each URL.
 fn configuration(page: &Visit) -> String {
     let mut text = "silent\nno-progress-meter\nshow-error\nfail\nnoproxy = \"*\"\n".to_owned();
+    // Brackets of a path are no ranges, and its dots are the page's.
+    text += "globoff\npath-as-is\n";
     text += &format!("write-out = \"{MARK}%{{http_version}} %{{url_effective}}\\n\"\n");
     text += if page.protocol == "h2" { "http2\n" } else { "http1.1\n" };
     if page.parallel > 1 {
@@ -46,7 +48,7 @@ fn configuration(page: &Visit) -> String {
     }
     for (name, address) in &page.addresses {
         let ports = page.urls.iter().filter_map(|url| port_at(url, name));
-        for port in ports.collect::<std::collections::BTreeSet<_>>() {
+        for port in ports.collect::<BTreeSet<_>>() {
             text += &format!("resolve = \"{name}:{port}:{address}\"\n");
         }
     }
@@ -110,6 +112,7 @@ mod tests {
         let text = configuration(&page("h2"));
         assert!(text.contains("resolve = \"a.example:443:10.0.0.2\"\n"), "{text}");
         assert!(text.contains("resolve = \"b.example:8443:10.0.0.2\"\n"), "{text}");
+        assert!(text.contains("\ngloboff\n"), "a path with brackets is one URL: {text}");
         assert!(text.contains("\nhttp2\n") && !text.contains("parallel-immediate"), "{text}");
         let text = configuration(&page("http/1.1"));
         assert!(

@@ -102,7 +102,7 @@ fn nginx(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> St
                 "listen {address} ssl{}; ssl_protocols {}; ssl_certificate {directory}/{}; ssl_certificate_key \
                  {directory}/{};",
                 if *protocol == Protocol::Http2 { " http2" } else { "" },
-                if *version == Tls::V12 { "TLSv1.2" } else { "TLSv1.3" },
+                version_name(*version),
                 certificate(index),
                 key(index)
             ),
@@ -147,8 +147,10 @@ fn apache(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> S
         }
         text += &format!("Header set {name} {value}\n");
     }
-    for name in hosts.iter().find_map(|host| host.tls.as_ref()).map_or(&[][..], |_| &["ssl", "http2"]) {
-        text += &format!("LoadModule {name}_module {modules}/mod_{name}.so\n");
+    if hosts.iter().any(|host| host.tls.is_some()) {
+        for name in ["ssl", "http2"] {
+            text += &format!("LoadModule {name}_module {modules}/mod_{name}.so\n");
+        }
     }
     for (index, ServedHost { address, tls, .. }) in hosts.iter().enumerate() {
         text += &format!("Listen {address}\n<VirtualHost {address}>\nDocumentRoot {directory}/page{index}\n");
@@ -156,7 +158,7 @@ fn apache(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> S
             text += &format!(
                 "SSLEngine on\nSSLProtocol -all +{}\nProtocols {}\nSSLCertificateFile \
                  {directory}/{}\nSSLCertificateKeyFile {directory}/{}\n",
-                if *version == Tls::V12 { "TLSv1.2" } else { "TLSv1.3" },
+                version_name(*version),
                 if *protocol == Protocol::Http2 { "h2" } else { "http/1.1" },
                 certificate(index),
                 key(index)
@@ -208,10 +210,9 @@ fn node(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> Str
     for (index, ServedHost { address, names: _, tls, files }) in hosts.iter().enumerate() {
         let (module, version) = match tls {
             None => ("http", ""),
-            Some(HostTls { version, protocol, files: _ }) => (
-                if *protocol == Protocol::Http2 { "http2" } else { "https" },
-                if *version == Tls::V12 { "TLSv1.2" } else { "TLSv1.3" },
-            ),
+            Some(HostTls { version, protocol, files: _ }) => {
+                (if *protocol == Protocol::Http2 { "http2" } else { "https" }, version_name(*version))
+            }
         };
         let paths: Vec<String> = files.iter().map(|(path, _)| json(path)).collect();
         text += &format!(
@@ -222,6 +223,11 @@ fn node(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> Str
         );
     }
     text
+}
+
+/// Name of a version of TLS in OpenSSL's form.
+fn version_name(version: Tls) -> &'static str {
+    if version == Tls::V12 { "TLSv1.2" } else { "TLSv1.3" }
 }
 
 /// A string of the script.
