@@ -89,6 +89,8 @@ pub(crate) struct Visit {
     pub(crate) is_quic: bool,
     /// Maximum number of concurrent requests, where it is not the program's own decision.
     pub(crate) parallel: u16,
+    /// Whether a browser records a trace.
+    pub(crate) has_trace: bool,
 }
 
 /// An authority in the forms in which programs are told to trust it.

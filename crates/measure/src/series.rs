@@ -25,6 +25,8 @@ pub struct Options {
     pub capture: Option<Bytes>,
     /// The programs.
     pub peers: Peers,
+    /// Whether Chromium also records a trace of a whole page, which takes a part of its CPU.
+    pub has_trace: bool,
 }
 
 /// Progress of a series of runs.
@@ -98,7 +100,8 @@ pub fn measure(
     mut progress: impl FnMut(Progress),
 ) -> Result<Measurement, Error> {
     if whole_page::suits(scenario, options.peers) {
-        let visit = WholePage::of(scenario, options.peers)?;
+        let mut visit = WholePage::of(scenario, options.peers)?;
+        visit.has_trace = options.has_trace;
         let remarks = visit.remarks.clone();
         return runs(
             scenario,

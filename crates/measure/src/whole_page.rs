@@ -86,6 +86,8 @@ pub(crate) struct WholePage {
     served: ServedPage,
     trusted: Option<TrustedAuthority>,
     deadline: Duration,
+    /// Whether Chromium records a trace, too. Default: no.
+    pub(crate) has_trace: bool,
     pub(crate) remarks: Vec<Remark>,
 }
 
@@ -138,7 +140,18 @@ impl WholePage {
             deadline(scenario) + delays.fold(Duration::ZERO, |sum, delay| sum + delay) + thinking(page);
         let (server, client) = ((server, installed_server), (client, installed));
         let scenario = scenario.clone();
-        Ok(Self { scenario, profile, server, client, origins, served, trusted, deadline, remarks })
+        Ok(Self {
+            scenario,
+            profile,
+            server,
+            client,
+            origins,
+            served,
+            trusted,
+            deadline,
+            has_trace: false,
+            remarks,
+        })
     }
 
     /// Visits the page once; `number` selects an independent random stream.
@@ -257,6 +270,7 @@ impl WholePage {
             deadline: self.deadline,
             protocol: alpn(self.scenario.protocol),
             is_quic: self.scenario.protocol == Protocol::Http3,
+            has_trace: self.has_trace,
             parallel: match self.scenario.protocol {
                 Protocol::Http2 => MAX_CONCURRENT,
                 _ => self.scenario.client.parallel,
@@ -318,7 +332,13 @@ impl WholePage {
     fn browser_record(&self, recording: &Recording) -> Option<BrowserRecord> {
         let (load, last_end) = (recording.load()?, recording.last_end()?);
         let har = recording.har(&self.scenario.page.name);
-        Some(BrowserRecord { load, last_end, objects: recording.objects(), har })
+        Some(BrowserRecord {
+            load,
+            last_end,
+            objects: recording.objects(),
+            har,
+            trace: recording.trace.clone(),
+        })
     }
 }
 

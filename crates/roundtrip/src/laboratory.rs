@@ -66,7 +66,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
     let total: f64 =
         plan.scenarios.iter().zip(&expected).map(|(scenario, ms)| f64::from(scenario.runs) * ms).sum();
     let mut progress = Progress::new(total);
-    let options = Options { capture: keep.is_some().then_some(CAPTURE), peers };
+    let options = Options { capture: keep.is_some().then_some(CAPTURE), peers, ..Options::default() };
     let mut measurements = Measurements::default();
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
@@ -115,7 +115,7 @@ pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, measure::Er
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.begin_measurement(description::full_title(scenario), scenario.runs);
-    let options = Options { capture: None, peers };
+    let options = Options { peers, ..Options::default() };
     measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of))
 }
 

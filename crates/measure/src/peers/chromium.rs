@@ -20,14 +20,14 @@ use std::process::Command;
 use base64::Engine as _;
 use linux::clock::Clock;
 use nix::fcntl::OFlag;
-use serde_json::json;
+use serde_json::{Value, json};
 use wire::Duration;
 
 use super::process::{Process, RunDirectory};
 use super::{ClientProgram, InstalledProgram, Visit};
 use crate::Error;
 use devtools::DevTools;
-use recording::Recording;
+use recording::{BrowserTrace, Recording};
 
 /// Time for Chromium to start, and to respond to a call, on a busy host.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -167,12 +167,44 @@ fn attach(devtools: &mut DevTools, clock: Clock) -> Result<String, String> {
     Ok(session)
 }
 
+/// Categories of trace events that Lighthouse's simulated throttling reads (lighthouse 12, core/gather/gatherers/trace.js).
+const TRACE_CATEGORIES: [&str; 7] = [
+    "-*",
+    "disabled-by-default-lighthouse",
+    "loading",
+    "v8.execute",
+    "blink.user_timing",
+    "devtools.timeline",
+    "disabled-by-default-devtools.timeline",
+];
+
+/// Ends the trace, and returns its events.
+fn end_trace(devtools: &mut DevTools, session: &str, clock: Clock) -> Result<Vec<Value>, String> {
+    let deadline = clock.now() + START_TIMEOUT;
+    devtools.call(Some(session), "Tracing.end", json!({}), deadline)?;
+    let mut events = Vec::new();
+    while let Some(mut message) = devtools.next(deadline)? {
+        if message["method"] == "Tracing.tracingComplete" {
+            return Ok(events);
+        }
+        if let Value::Array(some) = message["params"]["value"].take() {
+            events.extend(some);
+        }
+    }
+    Err("it does not end its trace".to_owned())
+}
+
 /// Navigates, and records until every object has ended.
 fn watch(devtools: &mut DevTools, session: &str, page: &Visit, clock: Clock) -> Result<Recording, String> {
     let deadline = clock.now() + page.deadline;
     let document = page.urls.first().map_or("", String::as_str);
     let parameters = json!({"url": document});
     let mut recording = Recording::default();
+    recording.trace = page.has_trace.then(BrowserTrace::default);
+    if page.has_trace {
+        let parameters = json!({"categories": TRACE_CATEGORIES.join(","), "transferMode": "ReportEvents"});
+        devtools.call(Some(session), "Tracing.start", parameters, deadline)?;
+    }
     let navigated = devtools.call(Some(session), "Page.navigate", parameters, deadline)?;
     if let Some(reason) = navigated["errorText"].as_str() {
         return Err(format!("{document}: {reason}"));
@@ -185,6 +217,9 @@ fn watch(devtools: &mut DevTools, session: &str, page: &Visit, clock: Clock) -> 
         }
         let is_complete = || expected.iter().all(|url| recording.ended().contains_key(url));
         if recording.is_quiet() && is_complete() {
+            if let Some(trace) = &mut recording.trace {
+                trace.events = end_trace(devtools, session, clock)?;
+            }
             return Ok(recording);
         }
         let now = clock.now();

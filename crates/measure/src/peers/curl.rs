@@ -104,6 +104,7 @@ mod tests {
             protocol,
             is_quic: false,
             parallel: 6,
+            has_trace: false,
         }
     }
 

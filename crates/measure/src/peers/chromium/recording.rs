@@ -16,6 +16,17 @@ pub struct BrowserRecord {
     pub objects: Vec<BrowserObject>,
     /// The visit as a HAR.
     pub har: Value,
+    /// Its trace, if one was requested ([`Options::has_trace`](crate::Options::has_trace)).
+    pub trace: Option<BrowserTrace>,
+}
+
+/// A visit as Lighthouse gathers it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BrowserTrace {
+    /// Events of DevTools' domains Network and Page, in their order.
+    pub messages: Vec<Value>,
+    /// Events of the trace, in Chromium's trace event format.
+    pub events: Vec<Value>,
 }
 
 /// Times of a request and its response, from the start of the document's request.
@@ -41,6 +52,8 @@ pub(crate) struct Recording {
     /// Times of the events, in the browser's seconds.
     content_loaded: Option<f64>,
     load: Option<f64>,
+    /// What a trace contains, if one is recorded.
+    pub(crate) trace: Option<BrowserTrace>,
 }
 
 /// A request. Times are in the browser's seconds.
@@ -69,6 +82,9 @@ struct Request {
 impl Recording {
     /// Adds an event; others than those of the network and the page are ignored.
     pub(super) fn add(&mut self, message: &Value) {
+        if let Some(trace) = &mut self.trace {
+            trace.messages.push(message.clone());
+        }
         let parameters = &message["params"];
         let time = parameters["timestamp"].as_f64();
         match message["method"].as_str().unwrap_or_default() {

@@ -8,10 +8,11 @@
 //! `all FILE.csv` runs everything and writes the file after each page; `pages FIRST LAST FILE.csv` runs some; `sample` runs one page,
 //! and fails if its last response differs by half; `predict FILE.csv` predicts the measured pages again, from
 //! their recordings, which are kept in the directory FILE; `discovery FIRST LAST DIR` compares what is read from recordings with what
-//! the pages were made with; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
+//! the pages were made with; `lighthouse FILE.csv` compares Lighthouse's simulated throttling with a table; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
 //! phase. The process has one thread, so that a non-root user may enter a user namespace first.
 
 mod discovery;
+mod lighthouse;
 mod pages;
 mod recordings;
 mod trace;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         }
         ["sample"] => sample(),
         ["predict", file] => predict(file),
+        ["lighthouse", file] => lighthouse::compare(file),
         ["discovery", first, last, directory] => number(first).and_then(|first| {
             number(last).and_then(|last| discovery::compare(first, last, Path::new(directory)))
         }),
@@ -58,8 +60,7 @@ fn main() -> ExitCode {
     exit_code("chromium", reported)
 }
 
-const USAGE: &str =
-    "predict FILE.csv`, `pages FIRST LAST FILE.csv`, `discovery FIRST LAST DIR`, `trace N NETWORK PROTOCOL";
+const USAGE: &str = "predict FILE.csv`, `lighthouse FILE.csv`, `pages FIRST LAST FILE.csv`, `discovery FIRST LAST DIR`, `trace N NETWORK PROTOCOL";
 const PAGES: u64 = 30;
 /// Visits of a page on a network: the median of three is not an outlier.
 const RUNS: u32 = 3;

@@ -32,11 +32,15 @@ pub(crate) fn read(har: &[u8]) -> Result<Page, String> {
     pages.into_iter().next().map(Page::over_network).ok_or_else(|| "an empty recording".to_owned())
 }
 
+/// The network of recordings.
+pub(crate) fn fast_network() -> Result<Network, String> {
+    let rate = Rate::from_bits_per_second(1_000_000_000).ok_or("no rate")?;
+    Ok(Network::new("fast".to_owned(), Duration::from_millis(2), rate, Bytes::new(1_460)))
+}
+
 /// A recording of a page over HTTP/2 at 1 Gbit/s and 2 ms.
 pub(crate) fn har(page: &Page) -> Result<String, String> {
-    let rate = Rate::from_bits_per_second(1_000_000_000).ok_or("no rate")?;
-    let network = Network::new("fast".to_owned(), Duration::from_millis(2), rate, Bytes::new(1_460));
-    let (runs, _) = crate::visits(page, network, Protocol::Http2, VISITS)?;
+    let (runs, _) = crate::visits(page, fast_network()?, Protocol::Http2, VISITS)?;
     let mut visits: Vec<_> = runs.iter().filter_map(|run| run.browser.as_ref()).collect();
     visits.sort_by_key(|visit| visit.load);
     let median = visits.get(visits.len() / 2).ok_or("no recording")?;
