@@ -35,6 +35,9 @@ pub struct Plan {
     /// Time in which the name of each origin is looked up, before the first request to it; those beyond the end take none. Default
     /// empty.
     pub lookups: Vec<Duration>,
+    /// Time of the client's threads for each request that it sends and each response that it handles, one after another. Default
+    /// 0.
+    pub client_time: Duration,
     /// Index of the page's first object: objects before it are preceding pages, and all of them arrive
     /// first. Default 0: no preceding page.
     pub begins_at: usize,
@@ -227,6 +230,7 @@ impl Plan {
             release: Release::default(),
             browser: Browser::CHROMIUM,
             lookups: Vec::new(),
+            client_time: Duration::ZERO,
             begins_at: 0,
             pages_before: 1,
             pause: Duration::ZERO,

@@ -7,6 +7,7 @@
 //! Sent, Head, Bytes, Done, Failed -> handle -> poll -> Send, Cancel, Report, Timeout
 //! ```
 
+mod client_threads;
 mod dependencies;
 mod document;
 mod lookups;
@@ -23,6 +24,7 @@ use crate::browser::Browser;
 use crate::plan::{Plan, PlanError, PlannedObject, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
+use client_threads::{ClientThreads, Work};
 use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;
@@ -59,6 +61,7 @@ pub(crate) struct Policy {
     postponed: VecDeque<usize>,
     parts: ReceivedParts,
     lookups: Lookups,
+    threads: ClientThreads,
     /// Number of objects in the plan; later ones were discovered.
     planned: usize,
     /// Number of objects that have neither arrived nor failed.
@@ -127,6 +130,7 @@ impl Policy {
             blocking: blocking(&plan),
             postponed: VecDeque::new(),
             lookups: Lookups::new(&plan.lookups),
+            threads: ClientThreads::new(plan.client_time),
             parts,
             planned: count,
             unresolved: count,
@@ -292,7 +296,21 @@ impl Policy {
             body: planned.request_body.get(),
         };
         if let Some(request) = self.lookups.pass(now, request) {
-            self.instruct(ToTransport::Send(request));
+            self.work(now, Work::Send(request));
+        }
+    }
+
+    /// Does work of the client, now or when its threads come to it.
+    fn work(&mut self, now: Time, work: Work) {
+        if let Some(work) = self.threads.pass(now, work) {
+            self.finish(now, work);
+        }
+    }
+
+    fn finish(&mut self, now: Time, work: Work) {
+        match work {
+            Work::Send(request) => self.instruct(ToTransport::Send(request)),
+            Work::Complete(request) => self.complete(now, request),
         }
     }
 
@@ -324,7 +342,8 @@ impl Policy {
 
     fn timeout(&self) -> Option<Time> {
         let page = (self.unresolved > 0).then_some(self.deadline);
-        let times = [page, self.resume_time, self.idle_until, self.next_ready(), self.lookups.next()];
+        let (ready, looked_up, done) = (self.next_ready(), self.lookups.next(), self.threads.next());
+        let times = [page, self.resume_time, self.idle_until, ready, looked_up, done];
         times.into_iter().flatten().min()
     }
 
@@ -348,7 +367,10 @@ impl Policy {
             self.end_at_deadline(now);
         }
         while let Some(request) = self.lookups.take_due(now) {
-            self.instruct(ToTransport::Send(request));
+            self.work(now, Work::Send(request));
+        }
+        while let Some(work) = self.threads.take_due(now) {
+            self.finish(now, work);
         }
         if self.idle_until.is_some_and(|until| now >= until) {
             self.idle_until = None;
@@ -366,6 +388,7 @@ impl Policy {
         self.dependencies = Dependencies::default();
         self.postponed.clear();
         self.lookups.abort();
+        self.threads.abort();
         self.requests.clear();
         self.instruct(ToTransport::Abort);
         let unresolved: Vec<usize> =

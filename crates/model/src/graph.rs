@@ -4,12 +4,13 @@
 //!
 //! ```text
 //! known   = max over its dependencies (moment + delay)
-//! sent    = max(known, a connection is usable)            usable = opened + rtt + TLS + the server's flight
+//! sent    = max(known + c, a connection is usable)        usable = opened + rtt + TLS + the server's flight
 //! first   = sent + rtt(host) + req / up + processing
-//! end     = max(first + slow start over the connection's bytes,  the link is free + reply / bw)
+//! end     = max(first + slow start over the connection's bytes,  the link is free + reply / bw) + c
 //! S       = max of all ends
 //! ```
 //!
+//! where c is the time of a recorded client's threads for a message, which takes them one after another.
 //! Slow start counts over the sum of the bytes of a connection, without a stall between responses that follow each other.
 //! Responses cross the link one after another, in the order of their first bytes, in whatever time others leave free; so none
 //! is faster than the bandwidth allows for all. Over HTTP/1.1 a request waits for one of six connections, by priority. What

@@ -87,6 +87,7 @@ struct Times {
     load: Option<Quantity>,
     last_end: Option<Quantity>,
     before_load: Option<Quantity>,
+    client_time: Option<Quantity>,
 }
 
 #[derive(Deserialize)]
@@ -190,14 +191,16 @@ fn at<T, U>(
 
 impl Times {
     fn read(self) -> Result<RecordedTimes, String> {
-        let Self { content_loaded, load, last_end, before_load } = self;
-        let [content_loaded, load, last_end, before_load] = [content_loaded, load, last_end, before_load]
-            .map(|time| time.map(|time| time.parse()).transpose());
+        let Self { content_loaded, load, last_end, before_load, client_time } = self;
+        let [content_loaded, load, last_end, before_load, client_time] =
+            [content_loaded, load, last_end, before_load, client_time]
+                .map(|time| time.map(|time| time.parse()).transpose());
         Ok(RecordedTimes {
             content_loaded: content_loaded?,
             load: load?,
             last_end: last_end?,
             before_load: before_load?,
+            client_time: client_time?,
         })
     }
 }

@@ -49,6 +49,8 @@ pub struct RecordedTimes {
     pub last_end: Option<Duration>,
     /// The client's work between the last byte that the event `load` waits for, and the event.
     pub before_load: Option<Duration>,
+    /// Time of the client's threads for each request that it sent and each response that it handled, one after another.
+    pub client_time: Option<Duration>,
 }
 
 impl Page {

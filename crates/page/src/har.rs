@@ -15,6 +15,7 @@
 //! | `origins` | hosts: protocols, addresses, estimated round trips and server times |
 //! | `place` | where in a document an element stands |
 //! | `discovery` | what each object waited for, and its think time |
+//! | `client_time` | the time of the client's threads for requests and responses |
 //! | `recording` | pages made of these, and the account of the entries |
 //! | `notes` | sentences on both |
 //! | [`left_out`] | entries that are not files of the document's host, counted by reason |
@@ -24,6 +25,7 @@
 
 mod account;
 mod archive;
+mod client_time;
 mod discovery;
 mod entry;
 pub mod left_out;

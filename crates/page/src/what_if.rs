@@ -99,7 +99,8 @@ impl Page {
             }
             Change::NoThink => {
                 if let Some(recorded) = &mut self.recorded {
-                    recorded.before_load = recorded.before_load.map(|_| Duration::ZERO);
+                    (recorded.before_load, recorded.client_time) =
+                        (recorded.before_load.map(|_| Duration::ZERO), None);
                 }
                 for object in &mut self.objects {
                     object.local = object.local.map(|_| Duration::ZERO);

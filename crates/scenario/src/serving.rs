@@ -37,6 +37,8 @@ pub struct Serving {
     pub browser: Browser,
     /// Time in which the name of each host is looked up.
     pub lookups: Vec<Duration>,
+    /// Time of the client's threads for each request and each response.
+    pub client_time: Duration,
     /// Whether the server compresses on the fly: then the processing time of a response is unpredictable.
     pub is_busy: bool,
 }
@@ -142,6 +144,7 @@ impl Serving {
             is_graph: false,
             browser,
             lookups,
+            client_time: Duration::ZERO,
             is_busy,
         }
     }
@@ -170,8 +173,9 @@ impl Serving {
         })?;
         let (embedded, accepted) = (EmbeddedObjects::Planned, Vec::new());
         let (objects, is_graph) = (objects.collect(), !page.is_plain());
-        let (browser, lookups) = (scenario.browser(), Vec::new());
-        Ok(Self { site, objects, embedded, accepted, is_graph, browser, lookups, is_busy: false })
+        let (browser, lookups, is_busy) = (scenario.browser(), Vec::new(), false);
+        let client_time = page.recorded.and_then(|recorded| recorded.client_time).unwrap_or_default();
+        Ok(Self { site, objects, embedded, accepted, is_graph, browser, lookups, client_time, is_busy })
     }
 
     /// Makes the client's requests conditional, for this version of HTTP.

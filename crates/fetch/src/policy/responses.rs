@@ -6,6 +6,7 @@ use http1::message::ResponseHead;
 use wire::{Bytes, Time};
 
 use super::Policy;
+use super::client_threads::Work;
 use super::dependencies::Progress;
 use super::document::Document;
 use super::parts::Outcome;
@@ -34,7 +35,7 @@ impl Policy {
                     self.receive(now, object, count, &content);
                 }
             }
-            FromTransport::Done(request) => self.complete(now, request),
+            FromTransport::Done(request) => self.work(now, Work::Complete(request)),
             FromTransport::Failed(request, failure) => {
                 if let Some(object) = self.requests.remove(&request) {
                     self.fail(now, object, failure);
@@ -72,7 +73,7 @@ impl Policy {
     }
 
     /// Handles a complete response: the object, a part of it, or a failure.
-    fn complete(&mut self, now: Time, request: RequestId) {
+    pub(super) fn complete(&mut self, now: Time, request: RequestId) {
         let Some(object) = self.requests.remove(&request) else { return };
         self.has_ended = true;
         let (status, body) = (self.objects[object].status, self.objects[object].body);

@@ -14,6 +14,7 @@ pub struct PageRow<'a> {
     recorded_load_ms: Option<f64>,
     recorded_last_end_ms: Option<f64>,
     recorded_before_load_ms: Option<f64>,
+    recorded_client_time_ms: Option<f64>,
     notes: &'a [String],
 }
 
@@ -71,7 +72,8 @@ pub fn rows(pages: &[Page]) -> Vec<PageRow<'_>> {
 
 fn page_row(page: &Page) -> PageRow<'_> {
     let Page { name, hosts, objects, contents: _, notes, recorded } = page;
-    let RecordedTimes { content_loaded, load, last_end, before_load } = recorded.unwrap_or_default();
+    let RecordedTimes { content_loaded, load, last_end, before_load, client_time } =
+        recorded.unwrap_or_default();
     let millis = |time: Option<Duration>| time.map(Duration::as_millis_f64);
     PageRow {
         page: name,
@@ -81,6 +83,7 @@ fn page_row(page: &Page) -> PageRow<'_> {
         recorded_load_ms: millis(load),
         recorded_last_end_ms: millis(last_end),
         recorded_before_load_ms: millis(before_load),
+        recorded_client_time_ms: millis(client_time),
         notes,
     }
 }

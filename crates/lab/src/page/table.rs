@@ -39,7 +39,7 @@ fn summary(page: &Page) -> String {
         format!("{} objects", page.objects.len())
     };
     let bytes = number::count(page.size().as_f64());
-    let RecordedTimes { content_loaded: _, load, last_end, before_load: _ } =
+    let RecordedTimes { content_loaded: _, load, last_end, before_load: _, client_time: _ } =
         page.recorded.unwrap_or_default();
     let recorded = [("load", load), ("last response", last_end)]
         .map(|(event, time)| Some(format!("{event} at {} ms", millis(time?))));

@@ -73,6 +73,7 @@ pub(super) fn plan(
         release: serving.release(release),
         browser: serving.browser,
         lookups: serving.lookups.clone(),
+        client_time: serving.client_time,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),

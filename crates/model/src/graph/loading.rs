@@ -30,8 +30,10 @@ pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<
             Event::Known(object) => loading.hold_or_enqueue(now, object, None),
             Event::Ended(object) => loading.end(now, object),
             Event::Resolved(object) => loading.enqueue(now, object),
+            Event::Leaving(object) => loading.leave(now, object),
             Event::Usable(pool) => loading.dispatch(now, pool),
             Event::FirstByte(object) => loading.arrive(now, object),
+            Event::LastByte(object) => loading.handle(now, object),
         }
     }
     let pools = loading.pools.values().flat_map(|pool| &pool.connections);
@@ -45,11 +47,15 @@ enum Event {
     Known(usize),
     /// The name of the object's host is known.
     Resolved(usize),
+    /// The client's threads have come to its request.
+    Leaving(usize),
     /// A connection of a pool is open, or its response complete.
     Usable(PoolKey),
     /// The first byte of the object's response arrives.
     FirstByte(usize),
     /// Its last byte has arrived.
+    LastByte(usize),
+    /// The client has handled its response.
     Ended(usize),
 }
 
@@ -93,6 +99,9 @@ struct Loading<'a> {
     /// Time in which each host's name is looked up, and at which it is known.
     lookups: Vec<Duration>,
     resolved: BTreeMap<usize, Duration>,
+    /// Time of the client's threads for each request and each response, and the time from which they are free.
+    client_time: Duration,
+    client_free: Duration,
     /// Requests in flight at which delayable ones are held back until the document's body; of those the number of boosted ones
     /// at which others of them are held back, too.
     before_body: [usize; 2],
@@ -140,6 +149,8 @@ impl<'a> Loading<'a> {
                 .collect(),
             lookups: scenario.lookups(),
             resolved: BTreeMap::new(),
+            client_time: scenario.page.recorded.and_then(|recorded| recorded.client_time).unwrap_or_default(),
+            client_free: Duration::ZERO,
             before_body: [browser.before_body, browser.boosted_before_body],
             carriers: vec![(PoolKey::Host(0), 0); unmet.len()],
             unmet,
@@ -206,15 +217,33 @@ impl<'a> Loading<'a> {
         }
     }
 
+    /// Work of the client's threads for one message, which follows what they do: the time at which it is done.
+    fn work(&mut self, now: Duration) -> Duration {
+        if self.client_time == Duration::ZERO {
+            return now;
+        }
+        self.client_free = self.client_free.max(now) + self.client_time;
+        self.client_free
+    }
+
     /// Requests an object, once the name of its host is known.
     fn enqueue(&mut self, now: Duration, object: usize) {
-        let (index, host, protocol) = self.host(object);
+        let index = self.scenario.page.objects[object].host;
         let lookup = self.lookups.get(index).copied().unwrap_or_default();
         let known = *self.resolved.entry(index).or_insert(now + lookup);
         if known > now {
             self.events.push(Reverse((known, Event::Resolved(object))));
             return;
         }
+        match self.work(now) {
+            leaves if leaves > now => self.events.push(Reverse((leaves, Event::Leaving(object)))),
+            _ => self.leave(now, object),
+        }
+    }
+
+    /// Sends a request, once a connection to its host is free.
+    fn leave(&mut self, now: Duration, object: usize) {
+        let (index, host, protocol) = self.host(object);
         let key = match host.address_group {
             Some(group) if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
                 PoolKey::Group(group, protocol == Protocol::Http3)
@@ -320,7 +349,7 @@ impl<'a> Loading<'a> {
         self.carriers[object] = (key, index);
         self.totals.payload += request;
         self.events.push(Reverse((first_byte, Event::FirstByte(object))));
-        self.discover(object, true);
+        self.discover(object, |at| at == Moment::Begun);
     }
 
     fn arrive(&mut self, now: Duration, object: usize) {
@@ -349,16 +378,27 @@ impl<'a> Loading<'a> {
         self.last_on_link = Some(object);
         self.totals.payload += size;
         self.events.push(Reverse((end, Event::Usable(key))));
-        self.events.push(Reverse((end, Event::Ended(object))));
-        self.discover(object, false);
+        self.discover(object, |at| matches!(at, Moment::Delivered(_)));
+        if self.client_time == Duration::ZERO {
+            return self.handle(end, object);
+        }
+        self.events.push(Reverse((end, Event::LastByte(object))));
     }
 
-    /// Notes the moments of an object that are known: that it has begun, or the others.
-    fn discover(&mut self, object: usize, has_begun: bool) {
+    /// Handles a complete response.
+    fn handle(&mut self, now: Duration, object: usize) {
+        let end = self.work(now);
+        self.times[object].end = end;
+        self.events.push(Reverse((end, Event::Ended(object))));
+        self.discover(object, |at| at == Moment::Ended);
+    }
+
+    /// Notes the moments of an object that are known, of this kind.
+    fn discover(&mut self, object: usize, is_known: impl Fn(Moment) -> bool) {
         let size = self.scenario.page.objects[object].size;
         let times = self.times[object];
         for (dependent, dependency) in self.dependents[object].iter().copied() {
-            if (dependency.at == Moment::Begun) != has_begun {
+            if !is_known(dependency.at) {
                 continue;
             }
             let met = moment(&times, dependency.at, size) + dependency.plus;

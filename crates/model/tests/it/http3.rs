@@ -1,6 +1,6 @@
 //! Formulas of HTTP/3: round trips by hand, and what has none.
 
-use page::{Dependency, Host, OfferedProtocols};
+use page::{Dependency, Host, OfferedProtocols, RecordedTimes};
 use scenario::{Network, Object, Page, Protocol, Scenario, Stack, Tls, Visit};
 use wire::{Bytes, Duration, Probability, Rate};
 
@@ -43,6 +43,24 @@ fn each_link_of_a_chain_costs_a_round_trip_and_slow_start_begins_with_ten_datagr
     // One of the ten has the session tickets.
     assert_eq!(round_trips(page(&[9_000], 4_000), Protocol::Http3, Tls::V13), 2);
     assert_eq!(round_trips(page(&[30_000], 4_000), Protocol::Http3, Tls::V13), 3);
+}
+
+#[test]
+fn a_busy_clients_threads_take_requests_and_responses_one_after_another() {
+    let busy = |page: Page, millis: u64| {
+        let client_time = Some(Duration::from_millis(millis));
+        let page = Page { recorded: Some(RecordedTimes { client_time, ..RecordedTimes::default() }), ..page };
+        let scenario = scenario(page, Protocol::Http3, Tls::V13);
+        model::predict(&scenario, &model::Assumptions::default()).unwrap().elapsed
+    };
+    let added = |page: Page, millis: u64| busy(page.clone(), millis) - busy(page, 0);
+    // Each of a chain waits for its request and its response.
+    assert_eq!(added(page(&[500, 500, 500], 4_000), 10), Duration::from_millis(60));
+    // Of ten requests at once the last leaves after all others, and nine responses arrive while it is in flight.
+    let mut burst = page(&[500; 11], 4_000);
+    burst.objects.iter_mut().skip(1).for_each(|object| object.after = vec![Dependency::on_end(0)]);
+    let wait = added(burst, 1).as_millis_f64();
+    assert!((12.9..13.1).contains(&wait), "{wait}");
 }
 
 #[test]

@@ -11,13 +11,14 @@ use crate::{Dependency, Host, Kind, Moment, Object, OfferedProtocols, Page, Prio
 pub fn write(page: &Page) -> String {
     let Page { name, hosts, objects, contents: _, notes: _, recorded } = page;
     let mut text = format!("name = {}\n", quoted(name));
-    if let Some(RecordedTimes { content_loaded, load, last_end, before_load }) = recorded {
+    if let Some(RecordedTimes { content_loaded, load, last_end, before_load, client_time }) = recorded {
         text += "\n[recorded]\n";
         let times = [
             ("content-loaded", content_loaded),
             ("load", load),
             ("last-end", last_end),
             ("before-load", before_load),
+            ("client-time", client_time),
         ];
         times.iter().for_each(|(key, time)| text += &line(key, time.map(duration)));
     }

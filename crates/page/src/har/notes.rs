@@ -16,6 +16,7 @@ pub(super) fn notes(account: &Account, items: &[Item], hosts: usize, times: Reco
         discovery(account),
         distances(account, hosts),
         after_load(account),
+        client_time(times),
     ]
     .into_iter()
     .flatten()
@@ -24,11 +25,19 @@ pub(super) fn notes(account: &Account, items: &[Item], hosts: usize, times: Reco
 
 /// The recording's own times, to compare with.
 fn recorded(times: RecordedTimes) -> Option<String> {
-    let RecordedTimes { content_loaded: _, load, last_end, before_load: _ } = times;
+    let RecordedTimes { content_loaded: _, load, last_end, before_load: _, client_time: _ } = times;
     let times = [("load event", load), ("last response", last_end)];
     let times = times.map(|(name, time)| Some(format!("{name} at {:.0} ms", time?.as_millis_f64())));
     let times: Vec<String> = times.into_iter().flatten().collect();
     (!times.is_empty()).then(|| format!("the recording's own times: {}", times.join(", ")))
+}
+
+/// The client's own time.
+fn client_time(times: RecordedTimes) -> Option<String> {
+    let time = times.client_time?.as_millis_f64();
+    Some(format!(
+        "the browser was busy: its threads take {time:.1} ms for each request and each response, one after another"
+    ))
 }
 
 /// `98 of 100 entries are fetched from 5 hosts; 2 take no network: ...; left out: ...`.

@@ -6,6 +6,7 @@ use wire::{Bytes, Duration};
 
 use super::account::Account;
 use super::archive::{Archive, RecordedPage};
+use super::client_time::client_time;
 use super::discovery;
 use super::entry::Entry;
 use super::origins::{self, Address, Origins};
@@ -80,6 +81,7 @@ fn page(
         load: event(recorded.load),
         last_end: items.iter().filter(|item| item.start.is_some()).map(Item::end).max(),
         before_load: None,
+        client_time: None,
     };
     let (after, evidence) = discovery::dependencies(&items);
     account.evidence = evidence;
@@ -97,6 +99,7 @@ fn page(
     let last_byte = counted.map(|(item, _)| item.end()).max();
     let times = RecordedTimes {
         before_load: times.load.zip(last_byte).and_then(|(load, last_byte)| work(load, last_byte)),
+        client_time: client_time(&items, &objects, times.load),
         ..times
     };
     account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();

@@ -48,6 +48,11 @@ impl Item {
         self.start.unwrap_or_default() + self.entry.phases.end
     }
 
+    /// Whether its request shared a connection with others: HTTP/2 or HTTP/3.
+    pub(super) fn is_multiplexed(&self) -> bool {
+        ["h2", "http/2", "h3", "http/3"].iter().any(|name| self.entry.protocol.starts_with(name))
+    }
+
     /// Size of its body on the wire, compressed if that is requested and smaller; at least 1 byte.
     pub(super) fn size(&self) -> u64 {
         match self.recorded_size() {

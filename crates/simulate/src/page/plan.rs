@@ -69,6 +69,7 @@ pub(super) fn plan(
         release: serving.release(release),
         browser: serving.browser,
         lookups: serving.lookups.clone(),
+        client_time: serving.client_time,
         begins_at: before.len(),
         pages_before: pages_before.max(1),
         pause,

@@ -173,6 +173,21 @@ fn first_request_to_a_host_waits_for_the_lookup_of_its_name() {
 }
 
 #[test]
+fn a_busy_clients_threads_take_requests_and_responses_one_after_another() {
+    let of_document = [on(0, Moment::Ended, 0)];
+    let after: [&[Dependency]; 4] = [&[], &of_document, &of_document, &[on(1, Moment::Ended, 1)]];
+    let with = |millis: u64| {
+        requested_by(&[5_000, 100, 100, 100], &after, |plan| {
+            plan.client_time = Duration::from_millis(millis);
+        })
+    };
+    assert_eq!(with(0), [0.0, 10.0, 10.0, 21.0]);
+    // The document leaves at 4 and is handled at 18; its images leave at 22 and 26. The first response is handled from 32 to 36, and the
+    // second until 40: what the first makes known at 37 leaves at 44.
+    assert_eq!(with(4), [4.0, 22.0, 26.0, 44.0]);
+}
+
+#[test]
 fn firefox_holds_images_back_while_a_style_sheet_is_in_flight() {
     let of_document = [on(0, Moment::Ended, 0)];
     let late = [on(0, Moment::Ended, 2)];

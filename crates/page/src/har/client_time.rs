@@ -1,0 +1,115 @@
+//! The time that a busy client's threads need for each request and each response.
+//!
+//! A browser sends requests and handles responses one after another. A request on an open connection of HTTP/2 or HTTP/3 waits for
+//! nothing but these threads: they were busy from its start until it left (`blocked` and `send`), with the requests that were made
+//! and the responses that ended meanwhile.
+
+use std::collections::BTreeMap;
+
+use wire::Duration;
+
+use super::timeline::Item;
+use crate::Object;
+
+/// Requests and responses of the busy time below which nothing is concluded.
+const MIN_EVENTS: u32 = 8;
+/// Maximum: what takes longer is one long task, not the work for one response.
+const MAX_CLIENT_TIME: Duration = Duration::from_millis(10);
+
+/// Time for each request and each response; `None` if the recording does not show it. `load` is the event.
+pub(super) fn client_time(items: &[Item], objects: &[Object], load: Option<Duration>) -> Option<Duration> {
+    let busy = busy_periods(items, objects);
+    let is_busy = |time: Duration| busy.iter().any(|(from, to)| (*from..=*to).contains(&time));
+    let fetched = || items.iter().filter(|item| item.start.is_some() && item.local.is_none());
+    let moments = fetched().flat_map(|item| [item.start.unwrap_or_default(), item.end()]);
+    let events = u32::try_from(moments.filter(|time| is_busy(*time)).count()).ok()?;
+    if events < MIN_EVENTS {
+        return None;
+    }
+    let total = busy.iter().fold(Duration::ZERO, |sum, (from, to)| sum + (*to - *from));
+    let all = load.zip(items.first()).and_then(|(load, document)| {
+        let count = u32::try_from(fetched().count()).ok()?;
+        Some(load.saturating_sub(document.end()) / u64::from(count.max(1) * 2))
+    });
+    let time = (total / u64::from(events)).min(MAX_CLIENT_TIME).min(all.unwrap_or(MAX_CLIENT_TIME));
+    (time > Duration::ZERO).then_some(time)
+}
+
+/// Periods in which a request waited for the client's threads, in order, without overlaps.
+fn busy_periods(items: &[Item], objects: &[Object]) -> Vec<(Duration, Duration)> {
+    let mut opened = BTreeMap::new();
+    let mut waits = Vec::new();
+    for (index, (item, object)) in items.iter().zip(objects).enumerate() {
+        let Some(start) = item.start.filter(|_| item.local.is_none()) else { continue };
+        let connection = item.entry.connection.as_deref();
+        if item.entry.phases.connect.is_some_and(|connect| connect > Duration::ZERO) {
+            connection.map(|id| opened.entry(id).or_insert_with(|| item.begun()));
+            continue;
+        }
+        let is_open = connection.and_then(|id| opened.get(id)).is_none_or(|open| *open <= start);
+        // Only Chromium records priorities, and only its phases are known to begin when it knows an object. What it may hold back
+        // waits for other requests.
+        let is_chromiums = item.entry.clues.priority.is_some();
+        if index > 0 && is_chromiums && item.is_multiplexed() && is_open && !object.is_delayable() {
+            waits.push((start, item.begun()));
+        }
+    }
+    waits.sort_unstable();
+    let mut periods: Vec<(Duration, Duration)> = Vec::new();
+    for (from, to) in waits {
+        match periods.last_mut().filter(|(_, end)| from <= *end) {
+            Some((_, end)) => *end = (*end).max(to),
+            None => periods.push((from, to)),
+        }
+    }
+    periods
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_archive::{Recorded, archive};
+    use crate::Page;
+
+    /// Entry over HTTP/2: `connect` in milliseconds, or -1, and milliseconds in which it was blocked.
+    fn entry(start: u64, path: &str, priority: &str, connect: f64, blocked: u64) -> String {
+        let url = format!("https://h/{path}");
+        let more = format!(r#""_resourceType":"script","_priority":"{priority}","connection":"1","#);
+        let recorded =
+            Recorded { connect, wait: 10.0, receive: 10.0, more: &more, ..Recorded::at(start, &url) };
+        let json = recorded.json().replace("http/1.1", "h2");
+        json.replace(r#""blocked":0"#, &format!(r#""blocked":{blocked}"#))
+    }
+
+    fn client_time(scripts: &[String]) -> Option<f64> {
+        let entries = [&[entry(0, "", "VeryHigh", 20.0, 5)], scripts].concat();
+        let page: Page = crate::har::pages("visit", archive(&entries).as_bytes()).unwrap().remove(0);
+        page.recorded.unwrap().client_time.map(wire::Duration::as_millis_f64)
+    }
+
+    fn scripts(count: u64, start: u64, priority: &str, blocked: u64) -> Vec<String> {
+        (0..count)
+            .map(|index| entry(start + index, &format!("{index}.js"), priority, -1.0, blocked))
+            .collect()
+    }
+
+    #[test]
+    fn requests_on_an_open_connection_show_how_long_the_threads_take() {
+        // Ten requests from 100 to 109 ms leave until 132 ms: 32 ms for ten messages, and the last of them has sent for 1 ms.
+        let time = client_time(&scripts(10, 100, "High", 22)).unwrap();
+        assert!((3.1..3.3).contains(&time), "{time}");
+        assert_eq!(client_time(&scripts(7, 100, "High", 22)), None, "too few");
+        let held = scripts(10, 100, "Low", 22);
+        assert_eq!(client_time(&held), None, "a browser may hold them back");
+    }
+
+    #[test]
+    fn requests_that_wait_for_a_connection_show_no_busy_threads() {
+        // The connection of the document is open from 26 ms.
+        assert_eq!(client_time(&scripts(10, 10, "High", 22)), None);
+    }
+
+    #[test]
+    fn one_long_task_is_not_the_time_for_each_message() {
+        assert_eq!(client_time(&scripts(10, 100, "High", 900)), Some(10.0));
+    }
+}
