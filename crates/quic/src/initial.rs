@@ -2,26 +2,24 @@
 //!
 //! A hello with post-quantum keys fills two packets, and some clients split it into pieces out of order.
 
-use std::collections::BTreeMap;
-
 use tls::ClientHello;
-use tls::message::{MessageReader, MessageType};
+use tls::decrypt::Sender;
+use tls::message::MessageType;
 
-use crate::key::{InitialKeys, Sender};
-use crate::packet::{Packet, PacketType, variable};
+use crate::frame::{Frame, frames};
+use crate::handshake::HandshakeBytes;
+use crate::key::Protection;
+use crate::packet::{Packet, PacketType};
 
 /// Reader of a client's Initial packets.
 #[derive(Clone, Debug, Default)]
 pub struct ClientInitials {
-    /// Pieces of the handshake, by their offset.
-    pieces: BTreeMap<u64, Vec<u8>>,
-    bytes: usize,
+    bytes: HandshakeBytes,
     /// Number of packets opened.
     opened: u32,
 }
 
-/// Maximum number of bytes stored, and of packets opened.
-const MAX_BYTES: usize = 1 << 14;
+/// Maximum number of packets opened.
 const MAX_PACKETS: u32 = 16;
 
 impl ClientInitials {
@@ -32,70 +30,29 @@ impl ClientInitials {
             return None;
         }
         self.opened += 1;
-        let keys = InitialKeys::new(packet.version, destination, Sender::Client)?;
-        self.frames(&keys.open(packet)?);
+        let keys = Protection::initial(packet.version, destination, Sender::Client)?;
+        let (_, opened) = keys.open(packet, None)?;
+        self.frames(&opened);
         self.hello()
     }
 
-    /// Stores the pieces in CRYPTO frames; stops at a frame that an Initial packet cannot have.
-    fn frames(&mut self, frames: &[u8]) {
-        let mut at = 0;
-        while at < frames.len() {
-            let Some((offset, piece)) = next_frame(frames, &mut at) else { return };
-            if !piece.is_empty() && self.bytes + piece.len() <= MAX_BYTES {
-                self.bytes += piece.len();
-                self.pieces.insert(offset, piece.to_vec());
+    fn frames(&mut self, packet: &[u8]) {
+        for frame in frames(packet) {
+            if let Frame::Crypto(offset, piece) = frame {
+                self.bytes.add(offset, piece);
             }
         }
     }
 
     fn hello(&self) -> Option<ClientHello> {
-        let (mut reader, mut next, mut hello) = (MessageReader::default(), 0, None);
-        for (offset, piece) in &self.pieces {
-            let known = usize::try_from(u64::checked_sub(next, *offset)?).ok()?;
-            let Some(fresh) = piece.get(known..) else { continue };
-            next += fresh.len() as u64;
-            reader.read(fresh, &mut |message| {
-                if message.kind == MessageType::CLIENT_HELLO {
-                    hello = ClientHello::read(message.body);
-                }
-            });
-        }
+        let mut hello = None;
+        self.bytes.messages(&mut |message| {
+            if message.kind == MessageType::CLIENT_HELLO {
+                hello = ClientHello::read(message.body);
+            }
+        });
         hello
     }
-}
-
-/// Reads the next frame; returns the offset and the bytes of CRYPTO, and an empty piece for other frames.
-fn next_frame<'a>(frames: &'a [u8], at: &mut usize) -> Option<(u64, &'a [u8])> {
-    const NOTHING: (u64, &[u8]) = (0, &[]);
-    match variable(frames, at)? {
-        // PADDING and PING.
-        0 | 1 => Some(NOTHING),
-        kind @ (2 | 3) => {
-            skip_ack(frames, at, kind == 3)?;
-            Some(NOTHING)
-        }
-        6 => {
-            let offset = variable(frames, at)?;
-            let length = usize::try_from(variable(frames, at)?).ok()?;
-            let piece = frames.get(*at..at.checked_add(length)?)?;
-            *at += length;
-            Some((offset, piece))
-        }
-        _ => None,
-    }
-}
-
-fn skip_ack(frames: &[u8], at: &mut usize, has_ecn: bool) -> Option<()> {
-    const MAX_RANGES: u64 = 1_024;
-    variable(frames, at)?;
-    variable(frames, at)?;
-    let ranges = variable(frames, at)?;
-    let values = 1 + 2 * ranges.min(MAX_RANGES) + if has_ecn { 3 } else { 0 };
-    for _ in 0..values {
-        variable(frames, at)?;
-    }
-    Some(())
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
-//! QUIC without keys (RFC 9000, RFC 9001, RFC 9369): what its long headers show to anyone on the path.
+//! QUIC (RFC 9000, RFC 9001, RFC 9369) as the path sees it: what its long headers show to anyone, and with a key log its frames.
 //!
-//! A datagram flows in; its packets flow out. Read in this order:
+//! A datagram flows in; its packets, or their frames, flow out. Read in this order:
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | [`packet`] | packets of a datagram: types, versions, connection IDs, lengths |
 //! | [`initial`] | content of Initial packets, whose keys follow from a public salt: the Client Hello |
-//! | `key` | those keys |
+//! | [`opener`] | both directions of a connection with its secrets: packets decrypted, through key updates |
+//! | [`frame`] | frames of a decrypted packet |
+//! | [`parameters`] | transport parameters: windows, and the unit of acknowledgements' delays |
+//! | [`sealer`] | the opposite: packets that only have sizes, encrypted with secrets of a key log |
+//! | `key`, `handshake` | keys and headers' protection; bytes of the handshake in order |
 //!
-//! Packets with short headers are encrypted, their headers included: they are counted, not read.
+//! Without secrets, packets with short headers are encrypted, their headers included: they are counted, not read.
 //!
 //! ```
 //! use roundtrip_quic::packet::{PacketType, packets};
@@ -20,9 +24,14 @@
 //! # Ok::<(), &str>(())
 //! ```
 
+pub mod frame;
+mod handshake;
 pub mod initial;
 mod key;
+pub mod opener;
 pub mod packet;
+pub mod parameters;
+pub mod sealer;
 
 /// Version 1 (RFC 9000).
 pub const VERSION_1: u32 = 1;

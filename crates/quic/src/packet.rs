@@ -46,6 +46,8 @@ const MAX_ID_BYTES: u8 = 20;
 const MAX_PACKETS: usize = 16;
 /// Bytes of a Retry's integrity tag.
 const RETRY_TAG_BYTES: usize = 16;
+/// Minimum length of a short packet: a packet number, and a sample of 16 bytes after the longest one (RFC 9001, section 5.4.2).
+const MIN_SHORT_BYTES: usize = 21;
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 
@@ -56,13 +58,6 @@ pub fn is_long(datagram: &[u8]) -> bool {
     first & LONG != 0 && (version == 0 || (is_known(version) && first & FIXED != 0))
 }
 
-/// Returns whether a datagram can begin with a short header.
-pub fn is_short(datagram: &[u8]) -> bool {
-    // A packet number, and a sample of 16 bytes after the longest one (RFC 9001, section 5.4.2).
-    const MIN_BYTES: usize = 21;
-    datagram.len() >= MIN_BYTES && datagram.first().is_some_and(|first| first & (LONG | FIXED) == FIXED)
-}
-
 /// Returns whether these rules hold for a version.
 pub const fn is_known(version: u32) -> bool {
     matches!(version, VERSION_1 | VERSION_2)
@@ -70,30 +65,46 @@ pub const fn is_known(version: u32) -> bool {
 
 /// Iterates over the packets of a datagram, up to the first that cannot be read.
 pub fn packets(datagram: &[u8]) -> impl Iterator<Item = Packet<'_>> {
+    iterate(datagram, false)
+}
+
+/// Iterates over the packets of a datagram that belongs to a connection: their fixed bits may have either value (RFC 9287).
+pub fn packets_of_connection(datagram: &[u8]) -> impl Iterator<Item = Packet<'_>> {
+    iterate(datagram, true)
+}
+
+fn iterate(datagram: &[u8], is_of_connection: bool) -> impl Iterator<Item = Packet<'_>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
-        let (packet, after) = read(rest)?;
+        let (packet, after) = read(rest, is_of_connection)?;
         rest = after;
         Some(packet)
     })
     .take(MAX_PACKETS)
 }
 
-/// Reads the first packet; returns the bytes after it, too.
-fn read(bytes: &[u8]) -> Option<(Packet<'_>, &[u8])> {
-    if !is_long(bytes) {
+/// Returns a short packet whose destination's connection ID has this length; `None` if it is too short.
+pub(crate) fn short_packet(bytes: &[u8], id_length: usize) -> Option<Packet<'_>> {
+    let destination = bytes.get(1..1 + id_length)?;
+    let empty = &[][..];
+    let kind = PacketType::OneRtt;
+    let number_at = 1 + id_length;
+    Some(Packet { kind, version: 0, destination, source: empty, token: empty, bytes, number_at })
+}
+
+/// Reads the first packet; returns the bytes after it, too. Of a known connection, whatever the fixed bit is.
+fn read(bytes: &[u8], is_of_connection: bool) -> Option<(Packet<'_>, &[u8])> {
+    let fixed = if is_of_connection { FIXED } else { 0 };
+    let marked = bytes.split_first_chunk::<5>().map(|([first, version @ ..], _)| {
+        let [a, b, c, d] = *version;
+        [*first | fixed, a, b, c, d]
+    });
+    if !marked.is_some_and(|marked| is_long(&marked)) {
         // Nothing shows where a short packet ends: it is the last of its datagram.
-        let (kind, empty) = (PacketType::OneRtt, &[][..]);
-        let packet = Packet {
-            kind,
-            version: 0,
-            destination: empty,
-            source: empty,
-            token: empty,
-            bytes,
-            number_at: bytes.len(),
-        };
-        return is_short(bytes).then_some((packet, empty));
+        let is_short = bytes.len() >= MIN_SHORT_BYTES
+            && bytes.first().is_some_and(|first| (first | fixed) & (LONG | FIXED) == FIXED);
+        let packet = Packet { number_at: bytes.len(), ..short_packet(bytes, 0)? };
+        return is_short.then_some((packet, &[]));
     }
     let (first, version) = (*bytes.first()?, u32::from_be_bytes(*bytes.get(1..)?.first_chunk()?));
     let mut at = 5;

@@ -67,26 +67,6 @@ impl Algorithm {
     }
 }
 
-/// Decrypts a message of AES-128-GCM with its tag; `None` if the tag is wrong.
-pub fn open_aes_128_gcm(
-    key: &[u8; 16],
-    nonce: [u8; NONCE_BYTES],
-    associated: &[u8],
-    sealed: &[u8],
-) -> Option<Vec<u8>> {
-    let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
-    let keys = RecordKeys { cipher: Cipher::new(Algorithm::Aes128Gcm, key)?, iv: nonce, explicit: 0 };
-    let mut record = OpenRecord::new(&keys, 0, &[], associated, true);
-    let plain = record.read(&keys, text);
-    (record.finish(&keys, tag) == Some(true)).then_some(plain)
-}
-
-/// Encrypts one block by AES-128: the mask of a packet's header (RFC 9001, section 5.4.3).
-pub fn encrypt_aes_128(key: &[u8; 16], block: [u8; BLOCK_BYTES]) -> [u8; BLOCK_BYTES] {
-    let aes = Aes::new(key).map(|(aes, _)| aes.encrypt(block.into()).into());
-    aes.unwrap_or_default()
-}
-
 enum Cipher {
     Aes(Box<Aes>, GHash),
     ChaCha20([u8; 32]),
@@ -109,13 +89,21 @@ impl std::fmt::Debug for RecordKeys {
 impl RecordKeys {
     /// Computes the keys of TLS 1.3 from a traffic secret (RFC 8446, section 7.3).
     pub(crate) fn of_secret(algorithm: Algorithm, hash: Hash, secret: &Secret) -> Option<Self> {
-        let iv = expand_label(hash, secret.bytes(), "iv")?;
+        Self::labelled(algorithm, hash, secret, ["key", "iv"])
+    }
+
+    /// Computes the keys of a secret, by the labels of the key and of the IV.
+    pub(crate) fn labelled(
+        algorithm: Algorithm,
+        hash: Hash,
+        secret: &Secret,
+        [key, iv]: [&str; 2],
+    ) -> Option<Self> {
+        let iv = expand_label(hash, secret.bytes(), iv)?;
         let cipher = match algorithm {
-            Algorithm::Aes128Gcm => {
-                Cipher::new(algorithm, &expand_label::<16>(hash, secret.bytes(), "key")?)?
-            }
+            Algorithm::Aes128Gcm => Cipher::new(algorithm, &expand_label::<16>(hash, secret.bytes(), key)?)?,
             Algorithm::Aes256Gcm | Algorithm::ChaCha20Poly1305 => {
-                Cipher::new(algorithm, &expand_label::<32>(hash, secret.bytes(), "key")?)?
+                Cipher::new(algorithm, &expand_label::<32>(hash, secret.bytes(), key)?)?
             }
         };
         Some(Self { cipher, iv, explicit: 0 })
@@ -216,14 +204,14 @@ fn counter(nonce: &[u8; NONCE_BYTES], number: u32) -> Block {
 }
 
 /// The block cipher of AES-GCM.
-enum Aes {
+pub(crate) enum Aes {
     Short(Aes128Enc),
     Long(Aes256Enc),
 }
 
 impl Aes {
     /// Creates the cipher and the hash function of its tags; `None` if the key has another length.
-    fn new(key: &[u8]) -> Option<(Self, GHash)> {
+    pub(crate) fn new(key: &[u8]) -> Option<(Self, GHash)> {
         let aes = match key.len() {
             16 => Self::Short(Aes128Enc::new_from_slice(key).ok()?),
             _ => Self::Long(Aes256Enc::new_from_slice(key).ok()?),
@@ -239,7 +227,7 @@ impl Aes {
         }
     }
 
-    fn encrypt(&self, block: Block) -> Block {
+    pub(crate) fn encrypt(&self, block: Block) -> Block {
         let mut blocks = [block];
         self.encrypt_all(&mut blocks);
         let [block] = blocks;
@@ -361,6 +349,24 @@ impl OpenRecord {
         keys.cipher.apply(&self.nonce, self.position, &mut plain);
         self.position += bytes.len();
         plain
+    }
+
+    /// Encrypts a whole record in place; returns its tag.
+    pub(crate) fn seal(
+        keys: &RecordKeys,
+        sequence: u64,
+        associated: &[u8],
+        text: &mut [u8],
+    ) -> [u8; TAG_BYTES] {
+        let Self { nonce, position: _, tag } = Self::new(keys, sequence, &[], associated, true);
+        keys.cipher.apply(&nonce, 0, text);
+        let Some(mut state) = tag else { return [0; TAG_BYTES] };
+        state.update(text);
+        state.pad();
+        let (mut tag, mask) =
+            (state.hash.finish(associated.len() as u64, text.len() as u64), keys.cipher.tag_mask(&nonce));
+        tag.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+        tag
     }
 
     /// Skips bytes that were not captured: the tag can no longer be compared.

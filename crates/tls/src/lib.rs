@@ -12,6 +12,7 @@
 //! | [`alert`] | names of alerts |
 //! | [`keylog`] | secrets of connections, as clients and servers log them |
 //! | [`schedule`], [`cipher`] | keys from secrets; plaintext from records, part by part |
+//! | [`packet_keys`] | keys of QUIC packets from the same secrets |
 //! | [`decrypt`] | both directions of a connection with its secrets: plaintext out |
 //! | [`session`] | one end as a state machine without cryptography: flights and records of real sizes |
 //!
@@ -37,6 +38,7 @@ pub mod direction;
 pub mod hello;
 pub mod keylog;
 pub mod message;
+pub mod packet_keys;
 pub mod record;
 pub mod schedule;
 pub mod session;

@@ -1,0 +1,274 @@
+//! Encryption of packets that only have sizes: readable headers, frames in the clear, tags of any value, as a simulation without
+//! ciphers writes them. Sizes stay; what comes out is read by [`Opener`](crate::opener::Opener) with the same secrets.
+
+use tls::decrypt::Sender;
+use tls::keylog::{Secret, Secrets};
+use tls::suite::Suite;
+
+use crate::key::{Protection, Unmasked, protect};
+use crate::packet::{Packet, PacketType, packets, short_packet};
+
+/// Cipher suite of every connection: TLS_AES_128_GCM_SHA256.
+const SUITE: Suite = Suite(0x1301);
+
+/// Encryption of one connection.
+#[derive(Debug)]
+pub struct Sealer {
+    secrets: Secrets,
+    client: Half,
+    server: Half,
+}
+
+/// Keys of one sender's packets by type, and their numbers.
+#[derive(Debug, Default)]
+struct Half {
+    initial: Option<Protection>,
+    early: Option<Protection>,
+    handshake: Option<Protection>,
+    data: Option<Protection>,
+    /// The largest number in each space: Initial, Handshake, application data.
+    largest: [Option<u64>; 3],
+    /// Length of the connection ID by which its peer addresses it.
+    id_length: usize,
+}
+
+impl Sealer {
+    /// Creates the state before the client's first packet.
+    pub fn new(secrets: Secrets) -> Self {
+        Self { secrets, client: Half::default(), server: Half::default() }
+    }
+
+    /// Encrypts the packets of a datagram in place. What is none is left as it is.
+    pub fn seal(&mut self, sender: Sender, datagram: &mut [u8]) {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for packet in packets(datagram) {
+            self.observe_header(sender, &packet);
+            parts.push((start, packet.kind, packet.bytes.len(), packet.number_at));
+            start += packet.bytes.len();
+        }
+        for (start, kind, length, number_at) in parts {
+            let packet = datagram.get_mut(start..start + length).unwrap_or_default();
+            self.seal_packet(sender, kind, number_at, packet);
+        }
+    }
+
+    fn observe_header(&mut self, sender: Sender, packet: &Packet<'_>) {
+        if !matches!(packet.kind, PacketType::Initial | PacketType::ZeroRtt | PacketType::Handshake) {
+            return;
+        }
+        if sender == Sender::Client && self.client.initial.is_none() {
+            let version = packet.version;
+            let initial = |sender| Protection::initial(version, packet.destination, sender);
+            let of = |secret: Option<Secret>| Protection::new(SUITE, &secret?, version);
+            let Secrets {
+                client_early,
+                client_handshake,
+                server_handshake,
+                client_traffic,
+                server_traffic,
+                ..
+            } = self.secrets;
+            self.client.initial = initial(Sender::Client);
+            self.server.initial = initial(Sender::Server);
+            self.client.early = of(client_early);
+            (self.client.handshake, self.server.handshake) = (of(client_handshake), of(server_handshake));
+            (self.client.data, self.server.data) = (of(client_traffic), of(server_traffic));
+        }
+        self.half(sender).id_length = packet.source.len();
+    }
+
+    const fn half(&mut self, sender: Sender) -> &mut Half {
+        match sender {
+            Sender::Client => &mut self.client,
+            Sender::Server => &mut self.server,
+        }
+    }
+
+    fn seal_packet(
+        &mut self,
+        sender: Sender,
+        kind: PacketType,
+        number_at: usize,
+        packet: &mut [u8],
+    ) -> Option<()> {
+        let (half, peer) = match sender {
+            Sender::Client => (&mut self.client, &self.server),
+            Sender::Server => (&mut self.server, &self.client),
+        };
+        let (keys, space, number_at) = match kind {
+            PacketType::Initial => (half.initial.as_ref()?, 0, number_at),
+            PacketType::Handshake => (half.handshake.as_ref()?, 1, number_at),
+            PacketType::ZeroRtt => (half.early.as_ref()?, 2, number_at),
+            PacketType::OneRtt => (half.data.as_ref()?, 2, short_packet(packet, peer.id_length)?.number_at),
+            PacketType::Retry | PacketType::VersionNegotiation => return None,
+        };
+        let number = Unmasked::readable(packet, number_at)?.number(half.largest[space]);
+        half.largest[space] = half.largest[space].max(Some(number));
+        protect(keys, number_at, number, packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Frame, frames};
+    use crate::opener::Opener;
+    use tls::KeyLog;
+    use tls::packet_keys::{HeaderKey, Labels, PacketKeys};
+    use tls::session::quic as messages;
+    use tls::session::{Handshake, SessionConfig};
+
+    const KEYS: [(&str, u8); 5] = [
+        ("CLIENT_EARLY_TRAFFIC_SECRET", 1),
+        ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", 2),
+        ("SERVER_HANDSHAKE_TRAFFIC_SECRET", 3),
+        ("CLIENT_TRAFFIC_SECRET_0", 4),
+        ("SERVER_TRAFFIC_SECRET_0", 5),
+    ];
+
+    fn key_log() -> KeyLog {
+        let line = |(label, byte): (&str, u8)| {
+            format!("{label} {} {}\n", "01".repeat(32), format!("{byte:02x}").repeat(32))
+        };
+        let mut log = KeyLog::default();
+        log.read(KEYS.map(line).concat().as_bytes());
+        log
+    }
+
+    /// A packet of this type and number; the client's ID has 3 bytes, the server's 5.
+    fn packet(sender: Sender, kind: u8, number: u8, frames: &[u8]) -> Vec<u8> {
+        let (client, server): (&[u8], &[u8]) = (&[3, 7, 7, 7], &[5, 9, 9, 9, 9, 9]);
+        let (to, from) = if sender == Sender::Client { (server, client) } else { (client, server) };
+        let mut packet = match kind {
+            0x40 | 0x44 => [&[kind], &to[1..]].concat(),
+            _ => [&[kind, 0, 0, 0, 1], to, from].concat(),
+        };
+        packet.extend((kind == 0xc0).then_some(0));
+        if kind & 0x80 != 0 {
+            packet.extend((0x4000 | u16::try_from(frames.len() + 17).unwrap()).to_be_bytes());
+        }
+        packet.push(number);
+        packet.extend(frames);
+        packet.extend([0; 16]);
+        packet
+    }
+
+    fn crypto(bytes: &[u8]) -> Vec<u8> {
+        let length = (0x4000 | u16::try_from(bytes.len()).unwrap()).to_be_bytes();
+        [&[6, 0], &length[..], bytes].concat()
+    }
+
+    /// A handshake and application data, sealed and opened with the key log; the numbers and frames that were read.
+    fn opened(log: Option<&KeyLog>, datagrams: &[(Sender, Vec<u8>)]) -> (Vec<(u64, Vec<u8>)>, Opener) {
+        let secrets = *key_log().secrets(&[1; 32]).unwrap();
+        let (mut sealer, mut opener, mut read) = (Sealer::new(secrets), Opener::default(), Vec::new());
+        for (sender, datagram) in datagrams {
+            let mut sealed = datagram.clone();
+            sealer.seal(*sender, &mut sealed);
+            assert_eq!(sealed.len(), datagram.len());
+            assert_ne!(sealed, *datagram);
+            opener.read(*sender, &sealed, log, &mut |packet| read.push((packet.number, packet.frames)));
+        }
+        (read, opener)
+    }
+
+    fn handshake() -> Vec<(Sender, Vec<u8>)> {
+        let config = SessionConfig { protocol: "h3", ..SessionConfig::new(Handshake::Full) };
+        let hello = crypto(&messages::client_hello(&config, &[4, 2, 0x50, 0]));
+        let (answer, flight) =
+            (messages::server_hello(&config), messages::server_flight(&config, &[5, 1, 9]));
+        let early = packet(Sender::Client, 0xd0, 0, &[0x0a, 0, 1, 5]);
+        let server = [
+            packet(Sender::Server, 0xc0, 0, &crypto(&answer)),
+            packet(Sender::Server, 0xe0, 0, &crypto(&flight[..600])),
+        ];
+        vec![
+            (Sender::Client, [packet(Sender::Client, 0xc0, 0, &hello), early].concat()),
+            (Sender::Server, server.concat()),
+            (Sender::Client, packet(Sender::Client, 0xe0, 0, &[2, 0, 0, 0, 0])),
+            (Sender::Client, packet(Sender::Client, 0x40, 1, &[0x0b, 4, 2, 8, 8, 1, 1])),
+            (Sender::Server, packet(Sender::Server, 0x40, 0, &[0x0b, 4, 2, 7, 7, 1, 1])),
+        ]
+    }
+
+    #[test]
+    fn sealed_connection_is_opened_with_its_secrets() {
+        let (read, opener) = opened(Some(&key_log()), &handshake());
+        assert_eq!(read.len(), 7, "{read:?}");
+        assert_eq!(read[1], (0, vec![0x0a, 0, 1, 5]), "early data");
+        assert_eq!((read[5].0, &read[5].1[..]), (1, &[0x0b, 4, 2, 8, 8, 1, 1][..]));
+        let is_stream = |packet: &[u8]| matches!(frames(packet).next(), Some(Frame::Stream(_)));
+        assert!(is_stream(&read[6].1) && opener.has_read() && opener.unread().is_none());
+        assert_eq!(opener.parameters(Sender::Client).unwrap().max_data, 0x1000);
+        assert_eq!(opener.parameters(Sender::Server).unwrap().max_stream_data[0], 9);
+    }
+
+    #[test]
+    fn without_secrets_only_initial_packets_are_opened() {
+        let (read, opener) = opened(None, &handshake());
+        assert_eq!((read.len(), opener.has_read(), opener.unread()), (2, false, None));
+        let (read, opener) = opened(Some(&KeyLog::default()), &handshake());
+        assert_eq!((read.len(), opener.unread()), (2, Some(tls::decrypt::Unread::NotLogged)));
+    }
+
+    /// The sealer does not update keys: the secrets of the next phase come from a log of their own.
+    #[test]
+    fn updated_keys_are_followed_and_a_late_packet_of_the_phase_before_is_opened() {
+        let log = key_log();
+        let mut secrets = *log.secrets(&[1; 32]).unwrap();
+        let mut sealer = Sealer::new(secrets);
+        let next = |secret: Option<Secret>| tls::packet_keys::next_secret(SUITE, &secret?, Labels::Quic);
+        (secrets.client_traffic, secrets.server_traffic) =
+            (next(secrets.client_traffic), next(secrets.server_traffic));
+        let (mut updated, mut opener) = (Sealer::new(secrets), Opener::default());
+        for (sender, mut datagram) in handshake() {
+            updated.seal(sender, &mut datagram.clone());
+            sealer.seal(sender, &mut datagram);
+            opener.read(sender, &datagram, Some(&log), &mut |_| {});
+        }
+        // The keys of a header stay those of the first phase.
+        (updated.client.data, updated.server.data) = [Sender::Client, Sender::Server]
+            .map(|sender| {
+                let first = log.secrets(&[1; 32]).unwrap();
+                let (first, next) = match sender {
+                    Sender::Client => (first.client_traffic, secrets.client_traffic),
+                    Sender::Server => (first.server_traffic, secrets.server_traffic),
+                };
+                let header = HeaderKey::new(SUITE, &first?, Labels::Quic)?;
+                Some(Protection { header, packet: PacketKeys::new(SUITE, &next?, Labels::Quic)? })
+            })
+            .into();
+        let mut read = |sealer: &mut Sealer, kind, number| {
+            let mut datagram = packet(Sender::Client, kind, number, &[0x0b, 4, 2, 8, 8, 1, 1]);
+            sealer.seal(Sender::Client, &mut datagram);
+            opener.read(Sender::Client, &datagram, Some(&log), &mut |_| {})
+        };
+        assert!(read(&mut updated, 0x44, 3), "the next phase");
+        assert!(read(&mut sealer, 0x40, 2), "the phase before");
+        assert!(read(&mut updated, 0x44, 4));
+        assert!(!read(&mut updated, 0x40, 5), "keys of another phase than the bit's");
+    }
+
+    #[test]
+    fn cut_and_damaged_packets_are_left_out() {
+        let secrets = *key_log().secrets(&[1; 32]).unwrap();
+        let (mut sealer, mut opener) = (Sealer::new(secrets), Opener::default());
+        let log = key_log();
+        for (sender, mut datagram) in handshake() {
+            sealer.seal(sender, &mut datagram);
+            let last = datagram.len() - 1;
+            let count = |opener: &mut Opener, bytes: &[u8]| {
+                let mut count = 0;
+                opener.read(sender, bytes, Some(&log), &mut |_| count += 1);
+                count
+            };
+            let whole = packets(&datagram).count();
+            datagram[last] ^= 1;
+            assert_eq!(count(&mut opener, &datagram), whole - 1);
+            assert_eq!(count(&mut opener, &datagram[..last]), whole - 1);
+            datagram[last] ^= 1;
+            assert_eq!(count(&mut opener, &datagram), whole);
+        }
+    }
+}
