@@ -8,6 +8,7 @@ use crate::command::CommandExit;
 use crate::group::{Group, groups};
 use crate::kernel::SenderCounters;
 use crate::keys::{self, KeyReport};
+use crate::serial;
 use crate::verdict::Verdict;
 use crate::watched::{WatchReport, view};
 use crate::{Capture, advice};
@@ -160,6 +161,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
         "first_packet": first_packet,
         "captured_at": vantage_point_name(*vantage_point),
         "requests": requests,
+        "in_a_row": serial::Row::of(flow).map(serial::Row::json),
         "findings": findings.iter().map(|finding| self::finding(capture, flow, finding)).collect::<Value>(),
         "causes": counts
             .iter()

@@ -6,6 +6,7 @@
 use diagnose::cause::Describe as _;
 use diagnose::serial::SerialRequests;
 use diagnose::{Cause, FlowReport};
+use serde_json::{Value, json};
 use wire::Duration;
 
 use crate::span::shown;
@@ -15,29 +16,56 @@ const MIN_REQUESTS: u64 = 10;
 /// Minimum total time that is worth a sentence.
 const MIN_TIME: Duration = Duration::from_millis(100);
 
-/// Returns a sentence on a connection whose requests follow one another; `None` if they do not.
-pub fn sentence(flow: &FlowReport) -> Option<String> {
-    let SerialRequests { count, total, thinking, travelling, .. } = flow.serial;
-    let is_faulty =
-        flow.counts.iter().any(|count| count.cause.about().is_fault && count.cause != Cause::ServerThink);
-    let is_row =
-        count >= MIN_REQUESTS && [0, count].contains(&flow.requests) && flow.serial.is_back_to_back();
-    if !is_row || is_faulty || total < MIN_TIME {
-        return None;
+/// Requests one after another on a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<'a> {
+    flow: &'a FlowReport,
+    count: u64,
+    total: Duration,
+    /// Whether most of the time is travel, rather than the server's: several at a time would save it.
+    is_travel: bool,
+}
+
+impl<'a> Row<'a> {
+    /// The row of a connection; `None` if its requests do not follow one another.
+    pub(crate) fn of(flow: &'a FlowReport) -> Option<Self> {
+        let SerialRequests { count, total, thinking, travelling, .. } = flow.serial;
+        let is_faulty =
+            flow.counts.iter().any(|count| count.cause.about().is_fault && count.cause != Cause::ServerThink);
+        let is_row =
+            count >= MIN_REQUESTS && [0, count].contains(&flow.requests) && flow.serial.is_back_to_back();
+        let is_shown = is_row && !is_faulty && total >= MIN_TIME;
+        is_shown.then_some(Self { flow, count, total, is_travel: travelling > thinking })
     }
-    let connection = format!("on one connection ({} to {})", flow.client, flow.server);
-    let each = shown(total / count);
-    Some(match travelling > thinking {
-        true => format!(
-            "{count} round trips of {each} in a row {connection}, {} in all: ask for several things at a time (a batch, a \
-             join, pipelining)",
-            shown(total)
-        ),
-        false => format!(
-            "{count} requests back to back {connection}, never two in flight, {each} each: if others queue for it, a \
-             larger pool of connections serves them concurrently"
-        ),
-    })
+
+    /// The row in a sentence, with what would help.
+    pub(crate) fn sentence(self) -> String {
+        let Self { flow, count, total, is_travel } = self;
+        let connection = format!("on one connection ({} to {})", flow.client, flow.server);
+        let each = shown(total / count);
+        match is_travel {
+            true => format!(
+                "{count} round trips of {each} in a row {connection}, {} in all: ask for several things at a time (a \
+                 batch, a join, pipelining)",
+                shown(total)
+            ),
+            false => format!(
+                "{count} requests back to back {connection}, never two in flight, {each} each: if others queue for it, \
+                 a larger pool of connections serves them concurrently"
+            ),
+        }
+    }
+
+    /// The row as JSON.
+    pub(crate) fn json(self) -> Value {
+        let waited_for = if self.is_travel { "round-trips" } else { "server" };
+        json!({
+            "count": self.count,
+            "total_ms": self.total.as_millis_f64(),
+            "waited_for": waited_for,
+            "sentence": self.sentence(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -60,7 +88,7 @@ mod tests {
 
     fn said_of(messages: [&[u8]; 2], exchanges: &[(u64, [u64; 2])]) -> Option<String> {
         let exchanges: Vec<_> = exchanges.iter().map(|(at, timing)| (*at, *timing, messages)).collect();
-        sentence(&reported(&exchanges))
+        Row::of(&reported(&exchanges)).map(Row::sentence)
     }
 
     /// Returns the report on a connection with these exchanges, each with its request and its response.

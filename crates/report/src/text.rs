@@ -173,7 +173,7 @@ fn remarks(capture: &Capture, width: usize) -> String {
         _ => Vec::new(),
     };
     let notes = capture.warnings.iter().chain(&capture.damage).cloned();
-    let serial = capture.flows.iter().filter_map(serial::sentence).take(MAX_SERIAL);
+    let serial = capture.flows.iter().filter_map(serial::Row::of).map(serial::Row::sentence).take(MAX_SERIAL);
     let notes = notes.chain(serial).chain(oddity::sentences(capture));
     let notes = notes.chain(capture.skipped.sentences()).chain(kernel);
     let notes: String = notes.map(|note| wrapped(&format!("- {note}"), "  ", width)).collect();
