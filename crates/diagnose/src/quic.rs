@@ -1,22 +1,24 @@
-//! QUIC connections: their openings, by long headers; what follows is encrypted, and its time is unknown.
+//! QUIC connections: their openings, by long headers; what follows is encrypted, and its time is unknown without a key log.
 //!
-//! The opening is read by [`dissect::quic`], its causes are in `causes/quic.rs`. A connection is two sockets: one that
+//! Openings and frames are read by [`dissect::quic`], their causes are in `causes/quic.rs`. A connection is two sockets: one that
 //! moves to another address counts as another, and is not followed there.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
+use dissect::quic::opened::{OpenedQuic, QuicWait};
 use dissect::quic::{QuicOpening, begins};
-use dissect::{Both, Mark, Side};
+use dissect::{Both, KeyLog, Mark, Side};
 use wire::packet::{Packet, UdpDatagram};
 use wire::{Bytes, Time};
 
-use crate::cause::Cause;
+use crate::cause::{Cause, Describe as _};
 use crate::causes::quic;
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
-use crate::options::Options;
-use crate::report::{FlowReport, Oddities, Protocol, VantagePoint};
+use crate::options::{LEAP, Options};
+use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol, VantagePoint};
 use trace::account::{Account, Share};
 
 /// All QUIC connections of a capture.
@@ -30,11 +32,21 @@ pub(crate) struct QuicConnections {
 /// Maximum number of connections that are followed concurrently; beyond it the longest idle ones are finished.
 const MAX_CONNECTIONS: usize = 1 << 12;
 const MAX_FINDINGS: usize = 16;
+const MAX_EXCHANGES: usize = 16;
+/// Silence longer than this is idle time.
+const IDLE: wire::Duration = wire::Duration::from_secs(5);
 
 /// A connection, as far as it was captured.
 #[derive(Debug)]
 struct QuicFlow {
     opening: QuicOpening,
+    /// Set with a key log.
+    opened: Option<Box<OpenedQuic<Account>>>,
+    /// Time of the connection up to its last event, and the findings of waits.
+    account: Account,
+    doubts: Doubts,
+    findings: Findings,
+    exchanges: Vec<ExchangeReport>,
     started: Mark,
     last_at: Time,
     packets: u64,
@@ -53,6 +65,7 @@ impl QuicConnections {
         packet: &Packet<'_>,
         udp: UdpDatagram<'_>,
         options: Options,
+        keys: Option<&Arc<KeyLog>>,
     ) -> bool {
         let Some((source, destination)) = packet.sockets() else { return false };
         let length = udp.payload_length.get();
@@ -68,7 +81,7 @@ impl QuicConnections {
         let is_new = usize::try_from(length).is_ok_and(|length| begins(udp.payload, length));
         if is_new {
             self.evict_idle();
-            let mut flow = QuicFlow::new(mark, options.since);
+            let mut flow = QuicFlow::new(mark, options.since, keys);
             flow.is_watched_on(Side::Client, interface);
             flow.datagram(Side::Client, mark, udp.payload, length);
             self.all.insert((source, destination), flow);
@@ -100,9 +113,14 @@ impl QuicConnections {
 }
 
 impl QuicFlow {
-    fn new(mark: Mark, since: Time) -> Self {
+    fn new(mark: Mark, since: Time, keys: Option<&Arc<KeyLog>>) -> Self {
         Self {
             opening: QuicOpening::new(mark),
+            opened: keys.map(|keys| Box::new(OpenedQuic::new(Arc::clone(keys)))),
+            account: Account::default(),
+            doubts: Doubts::default(),
+            findings: Findings::default(),
+            exchanges: Vec::new(),
             started: mark,
             last_at: mark.at,
             packets: 0,
@@ -125,14 +143,50 @@ impl QuicFlow {
         self.last_at = self.last_at.max(mark.at);
         self.packets += 1;
         self.bytes += Bytes::new(length);
+        let mark = Mark { at: self.last_at, frame: mark.frame };
         if !self.opening.is_over() {
-            self.opening.datagram(side, payload, length, Mark { at: self.last_at, frame: mark.frame });
+            self.opening.datagram(side, payload, length, mark);
+        }
+        let Some(opened) = &mut self.opened else { return };
+        let wait = opened.datagram(side, mark, payload, &self.account);
+        let answered = std::mem::take(&mut opened.answered);
+        if let Some(wait) = wait {
+            self.spend(&wait);
+        }
+        for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
+            self.exchanges.push(ExchangeReport::of_stream(exchange, &self.account));
+            ExchangeReport::retain_longest(&mut self.exchanges, MAX_EXCHANGES);
         }
     }
 
-    fn finish(self, (client, server): (SocketAddr, SocketAddr)) -> FlowReport {
+    /// Divides the time of a wait after the handshake.
+    fn spend(&mut self, wait: &QuicWait) {
+        let QuicWait { from, to, since, .. } = *wait;
+        let Some(ended) = self.opening.ended else { return };
+        let floor = self.since.max(ended.at);
+        let time = |from: Time, to: Time| to.max(floor).since(from.max(floor));
+        let (in_flight, rest) = (time(from.at, since), time(since, to.at));
+        let share = match quic::share(wait) {
+            _ if to.at.since(from.at) >= LEAP => Share::Unknown,
+            Share::Stall(Cause::ClientThink) if rest > IDLE => Share::Idle,
+            share => share,
+        };
+        self.account.add(Share::RoundTrip, in_flight);
+        self.account.add(share, rest);
+        match share {
+            Share::Unknown => self.doubts.add(Doubt::NoRule, rest),
+            Share::Stall(cause) if rest > wire::Duration::ZERO && rest >= cause.about().min_duration => {
+                let finding = quic::finding(wait, cause);
+                let times = [finding.lost, finding.saving.unwrap_or_default()];
+                self.findings.add(cause, times, MAX_FINDINGS, || finding);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, (client, server): (SocketAddr, SocketAddr)) -> FlowReport {
         let (account, doubts) = self.account();
-        let mut findings = Findings::default();
+        let mut findings = std::mem::take(&mut self.findings);
         let limited = self.opening.limited.iter().filter_map(|wait| quic::limited(&self.opening, wait));
         let of_opening = [quic::unanswered(&self.opening, self.last_at), quic::handshake(&self.opening)];
         let is_counted = |finding: &crate::Finding| finding.at + finding.lost > self.since;
@@ -144,6 +198,9 @@ impl QuicFlow {
         let QuicOpening { began, answered, rounds, .. } = &self.opening;
         // Of a repeated packet nothing shows which one was answered.
         let round_trip = answered.filter(|_| rounds.len() == 1).map(|answered| answered.at.since(began.at));
+        let opened = self.opened.as_ref();
+        let mut exchanges = self.exchanges;
+        exchanges.sort_by_key(|exchange| exchange.at);
         FlowReport {
             protocol: Protocol::Quic,
             is_within_dialogue: false,
@@ -157,26 +214,30 @@ impl QuicFlow {
             bytes: self.bytes,
             round_trip,
             vantage_point: VantagePoint::Unknown,
-            requests: 0,
+            requests: opened.map_or(0, |opened| opened.requests),
             findings,
             counts,
             account,
             doubts,
-            exchanges: Vec::new(),
+            exchanges,
             serial: dissect::serial::SerialRequests::default(),
             oddities: self.oddities,
             missing_direction: None,
             unexplained: wire::Duration::ZERO,
             is_opening_lost: false,
-            keys: None,
+            keys: opened.and_then(|opened| opened.key_use()),
             plot: None,
             host: None,
         }
     }
 
-    /// Divides the time: the opening, and what is encrypted.
+    /// Divides the time: the opening, the waits after it, and what is encrypted.
     fn account(&self) -> (Account, Doubts) {
-        let (mut account, mut doubts) = (Account::default(), Doubts::default());
+        let is_answered = self.opening.answered.is_some();
+        let (mut account, mut doubts) = match is_answered {
+            true => (self.account.clone(), self.doubts.clone()),
+            false => (Account::default(), Doubts::default()),
+        };
         let (opening, share) = match (self.opening.ended, self.opening.answered) {
             (_, None) => (self.last_at, Share::Stall(Cause::QuicUnanswered)),
             (Some(ended), Some(_)) => (ended.at, Share::Stall(Cause::QuicHandshake)),
@@ -185,104 +246,17 @@ impl QuicFlow {
         let from = self.started.at.max(self.since);
         let opening = opening.clamp(self.started.at, self.last_at);
         account.add(share, opening.since(from));
-        let rest = self.last_at.since(from.max(opening));
-        account.add(Share::Unknown, rest);
-        doubts.add(Doubt::Encrypted, rest);
+        let opened = self.opened.as_ref().filter(|opened| opened.is_read());
+        let judged = opened.and_then(|opened| opened.last()).map_or(opening, |last| last.at.max(opening));
+        let rest = self.last_at.since(from.max(judged));
+        let (share, doubt) = match opened {
+            Some(opened) if opened.unanswered() > 0 => (Share::Unknown, Doubt::CaptureEnded),
+            None => (Share::Unknown, Doubt::Encrypted),
+            Some(_) if rest > IDLE => (Share::Idle, Doubt::NoRule),
+            Some(_) => (Share::Closing, Doubt::NoRule),
+        };
+        account.add(share, rest);
+        doubts.add(doubt, if share == Share::Unknown { rest } else { wire::Duration::ZERO });
         (account, doubts)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use wire::packet::{Packet, UdpBuilder};
-    use wire::{Duration, Time};
-
-    use crate::report::{FlowReport, Protocol};
-    use crate::{Cause, Diagnosis, Options, PacketPosition, Share};
-
-    /// Side, time in milliseconds, first byte and length of each datagram.
-    fn diagnosed(datagrams: &[(char, u64, u8, usize)]) -> Vec<FlowReport> {
-        diagnosed_on(datagrams, &[0])
-    }
-
-    fn diagnosed_on(datagrams: &[(char, u64, u8, usize)], interfaces: &[u32]) -> Vec<FlowReport> {
-        let (client, server) = (([192, 0, 2, 1], 50_000).into(), ([192, 0, 2, 2], 443).into());
-        let mut diagnosis = Diagnosis::new(Options::default());
-        for (frame, (side, ms, first, length)) in (1..).zip(datagrams.iter().copied()) {
-            let mut payload = vec![first, 0, 0, 0, 1, 1, 7, 1, 9];
-            payload.extend((first & 0x30 == 0).then_some(0));
-            payload.extend((0x4000 | u16::try_from(length - payload.len() - 2).unwrap()).to_be_bytes());
-            payload.resize(length, 0);
-            let (source, destination) = if side == 'C' { (client, server) } else { (server, client) };
-            let mut bytes = Vec::new();
-            UdpBuilder { source, destination }.write(&payload, &mut bytes).unwrap();
-            let now = Time::ZERO + Duration::from_millis(ms);
-            for interface in interfaces.iter().copied() {
-                diagnosis.handle(now, PacketPosition { frame, interface }, &Packet::read(&bytes).unwrap());
-            }
-        }
-        diagnosis.end();
-        let reports: Vec<FlowReport> = std::iter::from_fn(|| diagnosis.poll()).collect();
-        for report in &reports {
-            assert_eq!(report.account.total(), report.elapsed);
-            assert_eq!(report.doubts.total(), report.account.of(Share::Unknown));
-        }
-        reports
-    }
-
-    fn causes(datagrams: &[(char, u64, u8, usize)]) -> Vec<(Cause, u64, bool)> {
-        let found = diagnosed(datagrams).into_iter().flat_map(|report| report.findings);
-        found
-            .map(|finding| {
-                (finding.cause, finding.lost.as_nanos() / 1_000_000, finding.severity.is_worth_fixing())
-            })
-            .collect()
-    }
-
-    #[test]
-    fn client_without_response_is_a_failure_until_its_last_attempt() {
-        let initials = [0, 300, 900, 2_100].map(|ms| ('C', ms, 0xc0, 1_200));
-        assert_eq!(causes(&initials), [(Cause::QuicUnanswered, 2_100, true)]);
-        assert_eq!(causes(&initials[..1]), [], "it may still come");
-    }
-
-    #[test]
-    fn handshake_is_a_note() {
-        let datagrams = [
-            ('C', 0, 0xc0, 1_200),
-            ('S', 30, 0xc0, 1_200),
-            ('C', 31, 0xe0, 1_200),
-            ('C', 31, 0x40, 80),
-            ('S', 500, 0x40, 900),
-        ];
-        assert_eq!(causes(&datagrams), [(Cause::QuicHandshake, 31, false)]);
-        assert!(
-            diagnosed(&datagrams)
-                .iter()
-                .all(|report| report.protocol == Protocol::Quic && report.packets == 5)
-        );
-    }
-
-    #[test]
-    fn server_at_its_limit_waits_for_the_client() {
-        let server = |ms| ('S', ms, 0xe0, 1_200);
-        let datagrams = [
-            ('C', 0, 0xc0, 1_200),
-            server(30),
-            server(30),
-            server(30),
-            ('C', 60, 0xc0, 1_200),
-            server(90),
-            ('C', 91, 0x40, 80),
-        ];
-        assert!(
-            causes(&datagrams).contains(&(Cause::QuicAmplificationLimit, 60, true)),
-            "{:?}",
-            causes(&datagrams)
-        );
-        // Captured on two interfaces, each datagram counts once.
-        let report = &diagnosed_on(&datagrams, &[0, 1])[0];
-        assert!(report.findings.iter().any(|finding| finding.cause == Cause::QuicAmplificationLimit));
-        assert_eq!((report.packets, report.oddities.captured_twice), (7, 7));
     }
 }

@@ -10,7 +10,7 @@ use dissect::exchange::KeyUse;
 use wire::{Bytes, Duration, Time};
 
 use crate::cause::{Cause, Describe as _, Fix, Party};
-use crate::causes::{datagram_resend, syn_unanswered};
+use crate::causes::{datagram_resend, quic, syn_unanswered};
 use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
 use crate::program::Program;
@@ -128,6 +128,7 @@ impl FlowReport {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &datagram_resend::RESENT,
             (Protocol::Tcp, Cause::RetransmissionTimeout) if self.is_opening_lost => &syn_unanswered::LOST,
+            (Protocol::Quic, Cause::ReceiveWindowLimited) => quic::FLOW_CONTROL,
             (Protocol::Dhttp | Protocol::Quic, _) => cause.about().fixes,
             (Protocol::Tcp, _) => {
                 Program::of(self.server, self.requests).fixes(cause).unwrap_or(cause.about().fixes)
@@ -154,6 +155,9 @@ impl FlowReport {
             (Cause::Nagle | Cause::NagleDelayedAck, Some(runtime)) => runtime.nagle_fixes().to_vec(),
             (_, Some(_) | None) => self.fixes(*cause).to_vec(),
         };
+        // Programs have QUIC in them: kernels only forward its datagrams.
+        let is_kernel = |fix: &Fix| matches!(fix.party, Party::SendingKernel | Party::ReceivingKernel);
+        fixes.retain(|fix| self.protocol != Protocol::Quic || !is_kernel(fix));
         if is_loopback && losses.contains(cause) {
             fixes.iter_mut().filter(|fix| fix.party == Party::Network).for_each(|fix| *fix = LOCAL_LOSS);
         }

@@ -126,8 +126,9 @@ impl Diagnosis {
         let tcp = match packet.transport {
             Transport::Tcp(tcp) => tcp,
             Transport::Udp(udp) => {
-                let is_followed = self.quic.datagram((mark, interface), packet, udp, self.options)
-                    || self.dialogues.datagram(mark, packet, udp, self.options);
+                let is_followed =
+                    self.quic.datagram((mark, interface), packet, udp, self.options, self.keys.as_ref())
+                        || self.dialogues.datagram(mark, packet, udp, self.options);
                 self.totals.datagrams += u64::from(is_followed);
                 return;
             }

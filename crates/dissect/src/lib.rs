@@ -18,7 +18,7 @@
 //! | [`stream`] | ordered bytes with marks and holes; readers stack on it |
 //! | [`exchange`] | requests and responses of whatever protocol, through one interface |
 //! | [`http`], [`http2`], [`tls`] | the readers: messages, frames, records; with a [`KeyLog`] what is within records |
-//! | [`quic`] | the opening of a QUIC connection |
+//! | [`quic`] | the opening of a QUIC connection; with a [`KeyLog`] its waits and exchanges |
 //! | [`record`], [`dhttp`] | TLS records that close a connection; DHTTP's datagrams |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
 //! | [`serial`], [`warm_up`] | requests that follow one another; the first requests of a program that warms up |

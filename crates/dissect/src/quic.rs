@@ -1,7 +1,12 @@
 //! The opening of a QUIC connection without keys, by its long headers: Initial packets and their repetitions, Retry, Version
 //! Negotiation, the end of the handshake, and the limit on what a server may send to an unvalidated address.
 //!
-//! Packets with short headers are encrypted: the client's first one shows that its handshake is complete.
+//! Packets with short headers are encrypted: the client's first one shows that its handshake is complete. With a key log
+//! [`opened`] reads them.
+
+mod end;
+pub mod opened;
+mod spans;
 
 use quic::initial::ClientInitials;
 use quic::packet::{Packet, PacketType, packets};

@@ -2,7 +2,7 @@
 //!
 //! Little-endian, nanosecond timestamps, IPv4 packets or Linux cooked packets, one section; comments on
 //! packets. Blocks are written in the caller's order; nothing is sorted. The format is
-//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 4.1 to 4.3.
+//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 4.1 to 4.3 and 4.7.
 
 use std::io::{self, Write};
 
@@ -55,6 +55,19 @@ impl<W: Write> Writer<W> {
         writer.halves(OPTION_END, 0);
         writer.end()?;
         Ok(writer)
+    }
+
+    /// Adds a key log of TLS or QUIC (Decryption Secrets Block, section 4.7), before the packets that it decrypts.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn key_log(&mut self, key_log: &str) -> io::Result<()> {
+        self.begin(DECRYPTION_SECRETS);
+        self.word(TLS_KEY_LOG);
+        self.word(length(key_log.len()));
+        self.block.extend(key_log.bytes());
+        self.pad();
+        self.end()
     }
 
     /// Declares an interface of IPv4 packets without a link layer. Interfaces are numbered from 0 in order of
@@ -162,6 +175,9 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
+const DECRYPTION_SECRETS: u32 = 10;
+/// Type of secrets that are a key log of TLS.
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// LINKTYPE_IPV4: the packet begins with an IPv4 header. With LINKTYPE_RAW libpcap, and so tcpdump, refuses a second
 /// interface, because it compares the number in the file (101) with its own (12).
 const LINK_TYPE_IPV4: u16 = 228;
@@ -216,6 +232,15 @@ mod tests {
         let capture = capture_of_one(None);
         let types: Vec<u32> = blocks(&capture).iter().map(|(block_type, _)| *block_type).collect();
         assert_eq!(types, [SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET]);
+    }
+
+    #[test]
+    fn key_log_is_a_block_with_its_type_and_length_in_whole_words() {
+        let mut writer = Writer::new(Vec::new(), "roundtrip 0.1.0", None).unwrap();
+        writer.key_log("A 1 2\n").unwrap();
+        let capture = writer.finish().unwrap();
+        let (kind, body) = blocks(&capture)[1];
+        assert_eq!((kind, body), (DECRYPTION_SECRETS, &b"KSLT\x06\0\0\0A 1 2\n\0\0"[..]));
     }
 
     #[test]

@@ -2,12 +2,21 @@
 //!
 //! Virtual time zero is 1 January 1970, and sequence numbers start at 0. Hosts get 10.0.0.1 and up in the
 //! order in which they were added. Nothing depends on the computer: the same run gives the same bytes.
+//!
+//! The endpoints of QUIC have no ciphers, only sizes. Their packets are encrypted here, and the capture has the key log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use packets::writer::{Packet, Writer};
+use quic::sealer::Sealer;
+use tcp::{Payload, Segment};
+use tls::KeyLog;
+use tls::decrypt::Sender;
 use wire::Time;
+
+use crate::page::flow::Flow;
 
 use crate::world::encoding::packet;
 use crate::world::{CLIENT, ObservationPoint, Record};
@@ -40,6 +49,10 @@ impl CapturePoint {
 pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &str) -> io::Result<()> {
     let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
     let mut writer = Writer::new(out, application, Some(comment))?;
+    let mut sealers = Sealers::default();
+    if records.iter().any(|record| Flow::of(record).has_quic()) {
+        writer.key_log(&sealers.key_log)?;
+    }
     let mut interface = |name, is_at_client| at.has(is_at_client).then(|| writer.interface(name)).transpose();
     let [client, server] = [interface("client", true)?, interface("server", false)?];
     let lost = lost(records);
@@ -54,11 +67,59 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
         let Some(interface) = (if end.host == CLIENT { client } else { server }) else { continue };
         let comment = lost.contains(&index).then_some(LOST);
         bytes.clear();
-        packet(record.from, record.to, &record.segment, &mut bytes)?;
+        let sealed = sealers.seal(record);
+        packet(record.from, record.to, sealed.as_ref().unwrap_or(&record.segment), &mut bytes)?;
         let at = record.at.since(Time::ZERO);
         writer.packet(&Packet { interface, at, bytes: &bytes, original_length: bytes.len(), comment })?;
     }
     writer.finish().map(drop)
+}
+
+/// Encryption of QUIC's connections. All have the same random value, and with it the same secrets.
+struct Sealers {
+    key_log: String,
+    secrets: tls::keylog::Secrets,
+    connections: BTreeMap<Flow, Sealer>,
+}
+
+impl Default for Sealers {
+    fn default() -> Self {
+        /// The secrets, each of 32 such bytes.
+        const SECRETS: [(&str, u8); 5] = [
+            ("CLIENT_EARLY_TRAFFIC_SECRET", 1),
+            ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", 2),
+            ("SERVER_HANDSHAKE_TRAFFIC_SECRET", 3),
+            ("CLIENT_TRAFFIC_SECRET_0", 4),
+            ("SERVER_TRAFFIC_SECRET_0", 5),
+        ];
+        let (random, mut key_log, mut log) = (RANDOM, String::new(), KeyLog::default());
+        let digits = |byte: u8| format!("{byte:02x}").repeat(32);
+        for (label, secret) in SECRETS {
+            // Writing to a string does not fail.
+            let _ = writeln!(key_log, "{label} {} {}", digits(random[0]), digits(secret));
+        }
+        log.read(key_log.as_bytes());
+        let secrets = log.secrets(&random).copied().unwrap_or_default();
+        Self { key_log, secrets, connections: BTreeMap::new() }
+    }
+}
+
+/// Random value of every Client Hello of `tls::session`.
+const RANDOM: tls::keylog::Random = [1; 32];
+
+impl Sealers {
+    /// Returns the segment with its packets encrypted, if it is of QUIC.
+    fn seal(&mut self, record: &Record) -> Option<Segment> {
+        let flow = Flow::of(record);
+        if !flow.has_quic() {
+            return None;
+        }
+        let sealer = self.connections.entry(flow).or_insert_with(|| Sealer::new(self.secrets));
+        let sender = if record.from.host == CLIENT { Sender::Client } else { Sender::Server };
+        let mut payload = record.segment.payload.to_vec();
+        sealer.seal(sender, &mut payload);
+        Some(Segment { payload: Payload::from(payload), ..record.segment.clone() })
+    }
 }
 
 /// Indices of the lost packets' records of sending.
@@ -83,8 +144,6 @@ const LOST: &str = "never arrives: lost on the link, or its queue was full";
 
 #[cfg(test)]
 mod tests {
-    use tcp::{Payload, Segment};
-
     use super::*;
     use crate::world::{Address, HostId};
 

@@ -6,9 +6,15 @@
 //! that one was a Handshake packet, which validates the address. `quic-unanswered`: the client repeated its Initial
 //! packets and got nothing. **Refuted by**: any datagram of the server
 //! (of `quic-unanswered`); a capture of one direction.
+//!
+//! With a key log, frames show the waits after the handshake ([`dissect::quic::opened`]); they have the names of TCP's: a sender that
+//! continues after an acknowledgement waited for its congestion window, and after MAX_DATA or MAX_STREAM_DATA, whose limit it had
+//! reached, for its peer; a packet whose data is retransmitted was lost.
 
+use dissect::quic::opened::{QuicWait, WaitReason};
 use dissect::quic::{LimitedServer, QuicOpening};
 use dissect::{Mark, Side};
+use trace::account::Share;
 use wire::{Duration, Time};
 
 use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
@@ -122,6 +128,74 @@ pub(crate) fn limited(opening: &QuicOpening, wait: &LimitedServer) -> Option<Fin
     );
     let packets = vec![since.frame, released.frame, resumed.frame];
     Some(Finding { packets, ..wait.finding(Cause::QuicAmplificationLimit, evidence) })
+}
+
+pub(crate) const FLOW_CONTROL: &[Fix] = &[Fix {
+    party: Party::ReceivingApplication,
+    change: "larger windows of QUIC (initial_max_data, initial_max_stream_data) than rate times round trip, raised before they are \
+             used up: quinn stream_receive_window, quic-go InitialStreamReceiveWindow, nginx http3_stream_buffer_size",
+}];
+
+/// Returns the share of a wait's time, from `since` on.
+pub(crate) fn share(wait: &QuicWait) -> Share {
+    match (wait.reason, wait.side) {
+        (WaitReason::Flowing, _) => Share::Transfer,
+        (WaitReason::Program(_), Side::Client) => Share::Stall(Cause::ClientThink),
+        (WaitReason::Program(_), Side::Server) => Share::Stall(Cause::ServerThink),
+        (WaitReason::Window { has_lost, .. } | WaitReason::Paced { has_lost, .. }, _) => {
+            Share::Stall(if has_lost { Cause::CongestionWindow } else { Cause::SlowStart })
+        }
+        (WaitReason::FlowControl(_), _) => Share::Stall(Cause::ReceiveWindowLimited),
+        (WaitReason::Reported(_), _) => Share::Stall(Cause::FastRetransmit),
+        (WaitReason::Timeout(_), _) => Share::Stall(Cause::RetransmissionTimeout),
+        (WaitReason::Unknown, _) => Share::Unknown,
+    }
+}
+
+/// Returns the finding of a wait.
+pub(crate) fn finding(wait: &QuicWait, cause: Cause) -> Finding {
+    let QuicWait { from, to, side, since, reason } = *wait;
+    let lost = Wait { from: Mark { at: since, ..from }, to, side };
+    let time = millis(lost.duration());
+    let (sender, to) = (side.to_string(), to.frame);
+    let evidence = match reason {
+        WaitReason::Program(Some(request)) => format!(
+            "the server began its response to the request of packet {} in packet {to}, {time} later than the path needs",
+            request.frame
+        ),
+        WaitReason::Program(None) => {
+            format!(
+                "nothing of the {sender} was in flight, and no window held it, until packet {to}, {time} later"
+            )
+        }
+        WaitReason::Window { acked, in_flight, .. } => format!(
+            "the {sender} had {in_flight} bytes in flight and waited {time} for an acknowledgement (packet {}) before it sent more \
+             (packet {to})",
+            acked.frame
+        ),
+        WaitReason::Paced { in_flight, .. } => {
+            format!(
+                "the {sender} had {in_flight} bytes in flight, and paced its packets: packet {to} followed after {time}"
+            )
+        }
+        WaitReason::FlowControl(raised) => format!(
+            "the {sender} had reached the limit of a stream or of the connection, and waited {time} until packet {} raised it",
+            raised.frame
+        ),
+        WaitReason::Reported(lost) => format!(
+            "packet {} was lost: packets after it were acknowledged, and its data left again in packet {to}",
+            lost.frame
+        ),
+        WaitReason::Timeout(lost) => format!(
+            "packet {} was lost, or its acknowledgement: nothing came until a timer of the {sender} expired, and packet {to} followed \
+             after {time}",
+            lost.frame
+        ),
+        WaitReason::Flowing | WaitReason::Unknown => String::new(),
+    };
+    let is_window = matches!(reason, WaitReason::Window { .. } | WaitReason::Paced { .. });
+    let saving = Some(lost.duration()).filter(|_| !is_window);
+    Finding { saving, ..lost.finding(cause, evidence) }
 }
 
 fn for_server(opening: &QuicOpening) -> String {

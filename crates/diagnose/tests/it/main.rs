@@ -14,6 +14,7 @@ mod losses;
 mod nagle;
 mod one_direction;
 mod openings;
+mod quic;
 
 /// Faults that they show.
 #[path = "../support/faults.rs"]
