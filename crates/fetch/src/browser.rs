@@ -21,6 +21,8 @@ pub struct Browser {
     pub delayable: usize,
     /// Maximum number of those to one origin.
     pub delayable_to_origin: usize,
+    /// Pacing of its requests over HTTP/1.1, if any.
+    pub pacing: Option<Pacing>,
     /// Number of requests in flight at which delayable ones are held back, while there are objects before the document's body.
     pub before_body: usize,
     /// Number of requests of medium priority in flight at which others of them are held back, too.
@@ -29,6 +31,18 @@ pub struct Browser {
     pub classes: Classes,
     /// Behaviour over HTTP/2.
     pub http2: Profile,
+}
+
+/// Pacing of a browser's requests over HTTP/1.1. Each takes a token; those of a priority below medium wait for theirs while more
+/// connections than these are in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// Number of connections in use, to all origins, up to which none waits.
+    pub connections: usize,
+    /// Number of tokens that can be saved.
+    pub burst: u32,
+    /// Time in which another token is there.
+    pub interval: Duration,
 }
 
 /// Rules by which requests have classes.
@@ -70,6 +84,7 @@ impl Browser {
         backup_after: Duration::from_millis(250),
         delayable: 10,
         delayable_to_origin: 6,
+        pacing: None,
         before_body: 2,
         boosted_before_body: 2,
         classes: Classes::Priorities,
@@ -77,7 +92,8 @@ impl Browser {
     };
 
     /// Firefox: modules/libpref/init/all.js (`network.http.max-persistent-connections-per-server`, `network.http.max-connections`,
-    /// `network.http.connection-retry-timeout`);
+    /// `network.http.connection-retry-timeout`; `network.http.pacing.requests`: `min-parallelism`, `burst`, `hz`, by
+    /// netwerk/base/EventTokenBucket.cpp);
     /// netwerk/protocol/http/nsHttpConnectionMgr.cpp (`TryDispatchTransaction`): a request that is neither leader nor unblocked waits
     /// for every leader of its document, but not if a connection of HTTP/2 carries it. Leaders are style sheets and scripts of
     /// the head, unblocked are other scripts and data (`nsIClassOfService`; dom/script/ScriptLoader.cpp,
@@ -90,6 +106,7 @@ impl Browser {
         backup_after: Duration::from_millis(250),
         delayable: usize::MAX,
         delayable_to_origin: usize::MAX,
+        pacing: Some(Pacing { connections: 6, burst: 10, interval: Duration::from_micros(12_500) }),
         before_body: 0,
         boosted_before_body: 0,
         classes: Classes::Leaders,

@@ -40,10 +40,10 @@ pub mod transport;
 mod visit_stats;
 pub mod web;
 
-pub use browser::{Browser, RequestClass};
+pub use browser::{Browser, Pacing, RequestClass};
 pub use fetcher::{Fetcher, Output};
 pub use pipelining::{Flush, Pipelining};
-pub use plan::{Discovery, EmbeddedObjects, Plan, PlanError, PlannedObject, Reference, Release, Shape};
+pub use plan::{Discovery, EmbeddedObjects, Hint, Plan, PlanError, PlannedObject, Reference, Release, Shape};
 pub use policy::{FirstBytes, FirstBytesPolicy, named_at};
 pub use report::{Break, Failure, PageEvent, Report};
 pub use transport::dhttp::{DhttpConfig, TransportCounts};

@@ -6,7 +6,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::sync::Arc;
 
 use http3::Unavailable;
-use page::{Dependency, Priority};
+use page::{Dependency, Host, Priority};
 use wire::{Bytes, Duration};
 
 use crate::browser::Browser;
@@ -38,6 +38,8 @@ pub struct Plan {
     /// Time of the client's threads for each request that it sends and each response that it handles, one after another. Default
     /// 0.
     pub client_time: Duration,
+    /// Hints for the origins of a graph ([`Release::Graph`]). Default none.
+    pub hints: Vec<Hint>,
     /// Index of the page's first object: objects before it are preceding pages, and all of them arrive
     /// first. Default 0: no preceding page.
     pub begins_at: usize,
@@ -67,6 +69,27 @@ pub struct Plan {
     /// First bytes of each object, if their arrival is to be reported, or they are to be requested before the
     /// rest.
     pub first_bytes: Option<FirstBytes>,
+}
+
+/// A hint for an origin, by which a client prepares for it before the first request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// Index of the origin.
+    pub origin: usize,
+    /// The moment at which it is known.
+    pub after: Dependency,
+    /// Whether it opens a connection; otherwise the name is looked up.
+    pub opens: bool,
+}
+
+impl Hint {
+    /// Hints for these hosts, which are the plan's origins.
+    pub fn of(hosts: &[Host]) -> Vec<Self> {
+        let of_host = |(origin, host): (usize, &Host)| -> Vec<Self> {
+            host.hints.all().map(|(after, opens)| Self { origin, after, opens }).collect()
+        };
+        hosts.iter().enumerate().flat_map(of_host).collect()
+    }
 }
 
 /// Treatment of objects that the page's first object references.
@@ -231,6 +254,7 @@ impl Plan {
             browser: Browser::CHROMIUM,
             lookups: Vec::new(),
             client_time: Duration::ZERO,
+            hints: Vec::new(),
             begins_at: 0,
             pages_before: 1,
             pause: Duration::ZERO,

@@ -21,7 +21,7 @@ use page::Priority;
 use wire::{Bytes, Duration, Time};
 
 use crate::browser::Browser;
-use crate::plan::{Plan, PlanError, PlannedObject, Release};
+use crate::plan::{Hint, Plan, PlanError, PlannedObject, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
 use client_threads::{ClientThreads, Work};
@@ -49,6 +49,8 @@ pub(crate) struct Policy {
     plan: Plan,
     objects: Vec<ObjectState>,
     dependencies: Dependencies,
+    /// Dependencies of the plan's hints.
+    hints: Dependencies,
     /// Objects to be requested, in order.
     waiting: VecDeque<usize>,
     /// Objects of a graph that are known and held back until the document's body.
@@ -142,6 +144,7 @@ impl Policy {
             is_document: false,
             document: Document::of(&plan),
             dependencies: Dependencies::of(&plan),
+            hints: Dependencies::of_hints(&plan),
             requests: BTreeMap::new(),
             sent: 0,
             deadline: now + plan.deadline,
@@ -184,11 +187,13 @@ impl Policy {
         self.objects[object].is_resolved = true;
         self.blocking.remove(&object);
         self.has_ended = true;
-        self.dependencies.note(now, object, Progress::Ended);
+        self.note(now, object, Progress::Ended);
         self.unresolved -= 1;
         self.advance(now);
         if self.unresolved == 0 {
             self.report(now, PageEvent::Finished { failed: self.failed });
+            self.hints = Dependencies::default();
+            self.lookups.abort();
             self.instruct(ToTransport::CloseIdle);
         }
     }
@@ -203,6 +208,39 @@ impl Policy {
         if self.plan.first_object_of_page(self.first_unresolved) > page && pause > Duration::ZERO {
             self.resume_time = Some(now + pause);
             self.idle_until = idle.filter(|idle| *idle < pause).map(|idle| now + idle);
+        }
+    }
+
+    /// Notes the progress of an object.
+    fn note(&mut self, now: Time, object: usize, progress: Progress) {
+        self.dependencies.note(now, object, progress);
+        self.hints.note(now, object, progress);
+    }
+
+    /// Prepares for the origins whose hints are known.
+    fn take_hints(&mut self, now: Time) {
+        for hint in self.hints.take_due(now, |_| true) {
+            let Hint { origin, after: _, opens } = self.plan.hints[hint];
+            if opens {
+                self.pass(now, origin, ToTransport::Preconnect(origin));
+            } else {
+                self.lookups.begin(now, origin);
+            }
+        }
+    }
+
+    /// Instructs the transport once the name of an origin is known.
+    fn pass(&mut self, now: Time, origin: usize, input: ToTransport) {
+        if let Some(input) = self.lookups.pass(now, origin, input) {
+            self.proceed(now, input);
+        }
+    }
+
+    /// Instructs the transport. A request takes work of the client.
+    fn proceed(&mut self, now: Time, input: ToTransport) {
+        match input {
+            ToTransport::Send(request) => self.work(now, Work::Send(request)),
+            input => self.instruct(input),
         }
     }
 
@@ -295,9 +333,7 @@ impl Policy {
             is_incremental: planned.is_incremental,
             body: planned.request_body.get(),
         };
-        if let Some(request) = self.lookups.pass(now, request) {
-            self.work(now, Work::Send(request));
-        }
+        self.pass(now, request.origin, ToTransport::Send(request));
     }
 
     /// Does work of the client, now or when its threads come to it.
@@ -342,9 +378,14 @@ impl Policy {
 
     fn timeout(&self) -> Option<Time> {
         let page = (self.unresolved > 0).then_some(self.deadline);
-        let (ready, looked_up, done) = (self.next_ready(), self.lookups.next(), self.threads.next());
+        let (ready, looked_up, done) = (self.next_ready(), self.next_lookup(), self.threads.next());
         let times = [page, self.resume_time, self.idle_until, ready, looked_up, done];
         times.into_iter().flatten().min()
+    }
+
+    /// Time at which the next lookup ends, or begins without a request.
+    fn next_lookup(&self) -> Option<Time> {
+        [self.lookups.next(), self.hints.next_ready(|_| true)].into_iter().flatten().min()
     }
 
     /// Time at which the next object is known whose dependencies are met.
@@ -366,12 +407,13 @@ impl Policy {
         if self.unresolved > 0 && now >= self.deadline {
             self.end_at_deadline(now);
         }
-        while let Some(request) = self.lookups.take_due(now) {
-            self.work(now, Work::Send(request));
+        while let Some(input) = self.lookups.take_due(now) {
+            self.proceed(now, input);
         }
         while let Some(work) = self.threads.take_due(now) {
             self.finish(now, work);
         }
+        self.take_hints(now);
         if self.idle_until.is_some_and(|until| now >= until) {
             self.idle_until = None;
             self.instruct(ToTransport::CloseIdle);
@@ -385,7 +427,7 @@ impl Policy {
     fn end_at_deadline(&mut self, now: Time) {
         self.waiting.clear();
         self.held.clear();
-        self.dependencies = Dependencies::default();
+        (self.dependencies, self.hints) = (Dependencies::default(), Dependencies::default());
         self.postponed.clear();
         self.lookups.abort();
         self.threads.abort();

@@ -59,6 +59,8 @@ pub struct Request {
 pub enum ToTransport {
     /// Send this request.
     Send(Request),
+    /// Open a connection to this server, if there is none, without a request.
+    Preconnect(Endpoint),
     /// Send it no more, and report nothing about it any more.
     Cancel(RequestId),
     /// Close the connections that no request uses.

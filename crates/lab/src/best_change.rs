@@ -63,7 +63,8 @@ fn predicted(scenario: &Scenario) -> Option<Duration> {
     model::predict(scenario, &Assumptions::default()).ok().map(|prediction| prediction.elapsed)
 }
 
-/// Changes that may matter: of each host on the critical path its server time, its distance, its absence; one host for all; no
+/// Changes that may matter: of each host on the critical path its server time, its distance, its absence, a connection before its
+/// first request; one host for all; no
 /// work of the client.
 fn candidates(page: &Page, waterfall: &RunWaterfall) -> Vec<Change> {
     let mut seen = BTreeSet::new();
@@ -82,6 +83,9 @@ fn candidates(page: &Page, waterfall: &RunWaterfall) -> Vec<Change> {
         }
         if host != page.objects[0].host {
             changes.push(Change::WithoutHost(name()));
+            if page.hosts[host].hints.preconnect.is_none() {
+                changes.push(Change::Preconnect(name()));
+            }
         }
     }
     if page.hosts.len() > 1 {

@@ -15,7 +15,7 @@ mod picture;
 use std::collections::BTreeMap;
 
 use fetch::{PageEvent, Report};
-use page::{Moment, Page};
+use page::{Hints, Moment, Page};
 use render::plot::palette;
 use scenario::{Protocol, Scenario};
 use simulate::page::{Opening, openings};
@@ -376,7 +376,12 @@ fn resolved(scenario: &Scenario, observed: &Observed, openings: &[Opening]) -> B
             Departure::of(*times, observed, openings).filter(|_| takes_time)
         {
             let (_, ready, _) = observed.discovery(page, *object, left);
-            let known = requested.filter(|requested| *requested > ready).unwrap_or(left);
+            let known = match requested {
+                Some(requested) if requested > ready => requested,
+                // A hint has had the connection opened before.
+                Some(_) if page.hosts[host].hints != Hints::NONE => ready,
+                Some(_) | None => left,
+            };
             resolved.entry(host).and_modify(|first| *first = (*first).min(known)).or_insert(known);
         }
     }
@@ -500,6 +505,34 @@ mod tests {
         assert!(!without.waits.contains_key(&Wait::Dns));
         let recorded = PAGE.replace("extra-rtt = '30ms'", "extra-rtt = '30ms'\ndns = '20ms'");
         assert_eq!(waterfall(&recorded, &keys[..3]).0.waits[&Wait::Dns], Duration::from_millis(20));
+    }
+
+    #[test]
+    fn a_preconnected_host_costs_neither_a_lookup_nor_a_handshake() {
+        // The script and 50 ms after it leave more time than TCP and TLS take.
+        let page = PAGE.replace("extra-rtt = '30ms'", "extra-rtt = '30ms'\ndns = '20ms'");
+        let hinted = page.replace("dns = '20ms'", "dns = '20ms'\npreconnect = '1 at 1 bytes'");
+        for protocol in ["http11-parallel", "http2", "http3"] {
+            let keys = [("network", "4g"), ("protocol", protocol), ("tls", "1.3")];
+            let [(without, before), (with, after)] = [waterfall(&page, &keys), waterfall(&hinted, &keys)];
+            let of = |waterfall: &RunWaterfall, wait| waterfall.waits.get(&wait).copied().unwrap_or_default();
+            // Requests over QUIC queue until its handshake is over.
+            let set_up = [Wait::Dns, Wait::Connect, Wait::Tls, Wait::Queue];
+            let set_up = |waterfall: &RunWaterfall| -> Duration {
+                set_up.map(|wait| of(waterfall, wait)).iter().copied().sum()
+            };
+            // A lookup and a round trip of 100 ms for QUIC; two with TCP.
+            let handshakes = if protocol == "http3" { 1 } else { 2 };
+            let least = Duration::from_millis(20 + 100 * handshakes);
+            assert!(
+                set_up(&without) - set_up(&with) >= least,
+                "{protocol}: {} and {}",
+                set_up(&without),
+                set_up(&with)
+            );
+            assert!(before - after >= least, "{protocol}: {before} and {after}");
+            assert_eq!(with.waits.values().copied().sum::<Duration>(), after);
+        }
     }
 
     #[test]

@@ -315,6 +315,33 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_overlaps_the_handshakes_with_a_host() {
+        let page = |at: Option<Moment>| {
+            let mut page = page(&[(0, &[]), (1, &[0])], &[0, 100]);
+            page.hosts[1].hints.preconnect = at.map(|at| Dependency { at, ..Dependency::on_end(0) });
+            page
+        };
+        let of = |at, protocol| round_trips(page(at), protocol, Tls::V13);
+        // Handshakes of four round trips begin with the document's request, one before its end.
+        assert_eq!(of(None, Protocol::Http2), 3 + 4 + 2);
+        assert_eq!(of(Some(Moment::Begun), Protocol::Http2), 2 + 4 + 2);
+        assert_eq!(of(Some(Moment::Begun), Protocol::Http11Parallel), 2 + 4 + 2);
+        assert_eq!(of(None, Protocol::Http3), 2 + 2 + 2);
+        assert_eq!(of(Some(Moment::Begun), Protocol::Http3), 1 + 2 + 2);
+        let mut looked_up = page(None);
+        looked_up.hosts[1].lookup = RTT * 3;
+        let elapsed = |page: &Page| {
+            let scenario = scenario(page.clone(), Protocol::Http2, Tls::V13);
+            predict(&scenario, &Assumptions::default()).unwrap().elapsed
+        };
+        let without = elapsed(&looked_up);
+        let at = Moment::Begun;
+        looked_up.hosts[1].hints.dns_prefetch = Some(Dependency { at, ..Dependency::on_end(0) });
+        let earlier = (without - elapsed(&looked_up)).as_secs_f64() / RTT.as_secs_f64();
+        assert!((earlier - 1.0).abs() < 0.05, "{earlier}");
+    }
+
+    #[test]
     fn another_host_costs_a_handshake_at_its_distance() {
         let elsewhere = || page(&[(0, &[]), (1, &[0])], &[0, 100]);
         assert_eq!(round_trips(elsewhere(), Protocol::Http2, Tls::V13), 3 + 2 * 3);

@@ -51,7 +51,7 @@ use toml::Spanned;
 use wire::{Bytes, Duration};
 
 use crate::{
-    Dependency, Host, Kind, Moment, Object, OfferedProtocols, Page, PageError, Priority, RecordedTimes,
+    Dependency, Hints, Host, Kind, Moment, Object, OfferedProtocols, Page, PageError, Priority, RecordedTimes,
 };
 
 pub use write::write;
@@ -100,6 +100,8 @@ struct HostTable {
     server_time: Option<Quantity>,
     protocols: Option<Vec<String>>,
     certificate_chain: Option<u64>,
+    preconnect: Option<String>,
+    dns_prefetch: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -154,9 +156,16 @@ pub fn read(name: &str, text: &str) -> Result<Page, FileError> {
     })?;
     let File { name: own_name, recorded, hosts, objects } = file;
     let whole = |problem| FileError { line: None, problem };
+    let ids: BTreeMap<String, usize> = objects
+        .iter()
+        .enumerate()
+        .filter_map(|(index, table)| Some((table.get_ref().id.clone()?, index)))
+        .collect();
+    let count = objects.len();
+    let host = |table| at(table, line, |table| host(table, |text| dependency(text, &ids, count)));
     let hosts = match hosts.is_empty() {
         true => vec![Host::new(Host::UNNAMED)],
-        false => hosts.into_iter().map(|table| at(table, line, host)).collect::<Result<_, _>>()?,
+        false => hosts.into_iter().map(host).collect::<Result<_, _>>()?,
     };
     let host_numbers: BTreeMap<&str, usize> =
         hosts.iter().enumerate().rev().map(|(index, host)| (host.name.as_str(), index)).collect();
@@ -165,12 +174,6 @@ pub fn read(name: &str, text: &str) -> Result<Page, FileError> {
     {
         return Err(whole(format!("host {} is there twice; give it another name", shown(&twice.1.name))));
     }
-    let ids: BTreeMap<String, usize> = objects
-        .iter()
-        .enumerate()
-        .filter_map(|(index, table)| Some((table.get_ref().id.clone()?, index)))
-        .collect();
-    let count = objects.len();
     let read = |(index, table)| at(table, line, |table| object(index, table, &host_numbers, &ids, count));
     let objects = objects.into_iter().enumerate().map(read).collect::<Result<Vec<Object>, _>>()?;
     let recorded = recorded.map(|times| times.read().map_err(whole)).transpose()?;
@@ -205,8 +208,8 @@ impl Times {
     }
 }
 
-fn host(table: HostTable) -> Result<Host, String> {
-    let HostTable { name, address_group, extra_rtt, dns, server_time, protocols, certificate_chain } = table;
+fn host(table: HostTable, moment: impl Fn(&str) -> Result<Dependency, String>) -> Result<Host, String> {
+    let HostTable { name, address_group, extra_rtt, dns, server_time, protocols, .. } = table;
     if name.is_empty() || name.contains(|letter: char| letter.is_control() || letter.is_whitespace()) {
         return Err(format!("{} is not a name of a host; give one, such as www.example.com", shown(&name)));
     }
@@ -218,7 +221,11 @@ fn host(table: HostTable) -> Result<Host, String> {
         lookup: time(dns)?,
         processing: time(server_time)?,
         protocols: protocols.map_or(Ok(OfferedProtocols::ALL), |names| offered(&names))?,
-        certificate_chain: certificate_chain.map(Bytes::new),
+        certificate_chain: table.certificate_chain.map(Bytes::new),
+        hints: Hints {
+            preconnect: table.preconnect.as_deref().map(&moment).transpose()?,
+            dns_prefetch: table.dns_prefetch.as_deref().map(&moment).transpose()?,
+        },
     })
 }
 
@@ -400,6 +407,18 @@ after = []
         assert_eq!(page.objects[2].after[0].on, 1);
         assert_eq!(page.objects[3].after, []);
         assert_eq!(read("other name", &write(&page)), Ok(page));
+        let text = TWO_HOSTS.replacen(
+            "[[host]]",
+            "[[host]]\npreconnect = '1 at 7 bytes + 2ms'\ndns-prefetch = '1'",
+            1,
+        );
+        let hinted = read("hinted", &text).unwrap();
+        let hints = hinted.hosts[0].hints;
+        let texts = [hints.preconnect, hints.dns_prefetch].map(|hint| hint.unwrap().to_string());
+        assert_eq!(texts, ["1 at 7 bytes + 2ms", "1"]);
+        assert_eq!(read("x", &write(&hinted)), Ok(hinted));
+        let never = read("never", &text.replace("at 7 bytes", "at 700000000 bytes")).unwrap_err();
+        assert!(never.problem.starts_with("a hint for host 1 is never known"), "{never}");
         let sizes = Page::named("small-cluster").unwrap();
         assert_eq!(read("x", &write(&sizes)), Ok(sizes));
     }

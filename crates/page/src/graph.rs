@@ -14,7 +14,7 @@ use std::sync::Arc;
 use wire::{Bytes, Duration};
 
 use crate::Contents;
-pub use host::{Host, OfferedProtocols};
+pub use host::{Hints, Host, OfferedProtocols};
 pub use object::{Dependency, Kind, Moment, Object, Priority};
 
 /// Number of images to which Chromium gives medium priority (third_party/blink/common/features.cc,
@@ -128,9 +128,10 @@ impl Page {
             processing,
             protocols: _,
             certificate_chain: _,
+            hints,
         } = host;
         let is_near = [*extra_rtt, *lookup, *processing] == [Duration::ZERO; 3];
-        is_near && self.objects.iter().all(is_plain)
+        is_near && *hints == Hints::NONE && self.objects.iter().all(is_plain)
     }
 
     /// Objects that a browser's parser waits for before the document's body: scripts that block rendering, and with them the
@@ -197,6 +198,10 @@ impl Page {
         if let Some(object) = objects.iter().position(|object| object.host >= hosts.len()) {
             return Err(PageError::Host { object });
         }
+        if let Some(host) = hosts.iter().position(|host| !host.hints.all().all(|(after, _)| self.has(&after)))
+        {
+            return Err(PageError::Hint { host });
+        }
         match self.first_undiscovered() {
             Some(object) => Err(PageError::Undiscovered { object }),
             None => Ok(()),
@@ -206,12 +211,7 @@ impl Page {
     /// The first object whose dependencies are never met: it waits for an object that is not there, for itself, or
     /// for more bytes than another has.
     fn first_undiscovered(&self) -> Option<usize> {
-        let has = |dependency: &Dependency| {
-            self.objects.get(dependency.on).is_some_and(|on| match dependency.at {
-                Moment::Begun | Moment::Ended => true,
-                Moment::Delivered(bytes) => bytes <= on.size,
-            })
-        };
+        let has = |dependency: &Dependency| self.has(dependency);
         if let Some(object) = self.objects.iter().position(|object| !object.after.iter().all(has)) {
             return Some(object);
         }
@@ -219,6 +219,14 @@ impl Page {
         let mut is_discovered = vec![false; self.objects.len()];
         discovered.into_iter().for_each(|index| is_discovered[index] = true);
         is_discovered.iter().position(|is_discovered| !is_discovered)
+    }
+
+    /// Whether it has this moment.
+    fn has(&self, dependency: &Dependency) -> bool {
+        self.objects.get(dependency.on).is_some_and(|on| match dependency.at {
+            Moment::Begun | Moment::Ended => true,
+            Moment::Delivered(bytes) => bytes <= on.size,
+        })
     }
 
     /// Objects in an order in which each comes after those that it waits for; without those in a cycle, and what
@@ -264,6 +272,12 @@ pub enum PageError {
     Host {
         /// Index of the object.
         object: usize,
+    },
+    /// A host with a hint that is never known.
+    #[error("a hint for host {} is never known; let it wait for an object of the page", .host + 1)]
+    Hint {
+        /// Index of the host.
+        host: usize,
     },
     /// An object whose dependencies are never met.
     #[error(

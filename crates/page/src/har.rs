@@ -13,9 +13,11 @@
 //! | `phases` | the times of an entry |
 //! | `timeline` | entries in order of their starts, with types and priorities |
 //! | `origins` | hosts: protocols, addresses, estimated round trips and server times |
+//! | `links` | a document's links to hosts that it will need |
 //! | `place` | where in a document an element stands |
 //! | `discovery` | what each object waited for, and its think time |
 //! | `client_time` | the time of the client's threads for requests and responses |
+//! | `hints` | hosts to which these links lead |
 //! | `recording` | pages made of these, and the account of the entries |
 //! | `notes` | sentences on both |
 //! | [`left_out`] | entries that are not files of the document's host, counted by reason |
@@ -28,7 +30,9 @@ mod archive;
 mod client_time;
 mod discovery;
 mod entry;
+mod hints;
 pub mod left_out;
+mod links;
 mod notes;
 mod origins;
 mod parser;

@@ -37,6 +37,6 @@ pub mod what_if;
 
 pub use contents::Contents;
 pub use graph::{
-    Dependency, Host, Kind, Moment, Object, OfferedProtocols, Page, PageError, Priority, RecordedTimes,
+    Dependency, Hints, Host, Kind, Moment, Object, OfferedProtocols, Page, PageError, Priority, RecordedTimes,
 };
 pub use site::Site;

@@ -6,9 +6,9 @@
 use std::fmt;
 
 use quantity::names::Quoted;
-use wire::Duration;
+use wire::{Bytes, Duration};
 
-use crate::{Dependency, Host, Page};
+use crate::{Dependency, Host, Moment, Page};
 
 /// A change of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Change {
     ServerTime(String, Duration),
     /// Round trip of this host beyond that of the network.
     HostRtt(String, Duration),
+    /// A connection to this host, opened when the document begins to arrive: a `preconnect` in its field `Link`, or first in its head.
+    Preconnect(String),
     /// Without think times, and without the time of objects that take no network.
     NoThink,
 }
@@ -97,6 +99,12 @@ impl Page {
                 self.hosts[host].extra_rtt = *rtt;
                 Ok(self)
             }
+            Change::Preconnect(name) => {
+                let host = self.host_named(name)?;
+                let at = Moment::Delivered(Bytes::new(1));
+                self.hosts[host].hints.preconnect = Some(Dependency { at, ..Dependency::on_end(0) });
+                Ok(self)
+            }
             Change::NoThink => {
                 if let Some(recorded) = &mut self.recorded {
                     (recorded.before_load, recorded.client_time) =
@@ -159,25 +167,37 @@ fn matches(pattern: &str, text: &str) -> bool {
     true
 }
 
+impl Change {
+    /// Its name: that of the flag.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::WithoutHost(_) => "without",
+            Self::Block(_) => "block",
+            Self::MergeHosts => "merge-hosts",
+            Self::ServerTime(..) => "server-time",
+            Self::HostRtt(..) => "host-rtt",
+            Self::Preconnect(_) => "preconnect",
+            Self::NoThink => "no-think",
+        }
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
         match self {
-            Self::WithoutHost(host) => write!(f, "without={host}"),
-            Self::Block(pattern) => write!(f, "block={}", pattern.replace(char::is_control, "?")),
-            Self::MergeHosts => f.write_str("merge-hosts"),
-            Self::ServerTime(host, time) => write!(f, "server-time={host}={time}"),
-            Self::HostRtt(host, rtt) => write!(f, "host-rtt={host}={rtt}"),
-            Self::NoThink => f.write_str("no-think"),
+            Self::WithoutHost(host) | Self::Preconnect(host) => write!(f, "={host}"),
+            Self::Block(pattern) => write!(f, "={}", pattern.replace(char::is_control, "?")),
+            Self::ServerTime(host, time) | Self::HostRtt(host, time) => write!(f, "={host}={time}"),
+            Self::MergeHosts | Self::NoThink => Ok(()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use wire::Bytes;
-
     use super::*;
-    use crate::{Moment, Object};
+    use crate::Object;
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -224,6 +244,17 @@ mod tests {
             page().changed(&[Change::HostRtt(ads(), ms(0)), Change::ServerTime(ads(), ms(20))]).unwrap();
         assert_eq!((near.hosts[1].extra_rtt, near.hosts[1].processing), (ms(0), ms(20)));
         assert_eq!(near.objects[1].processing, None);
+    }
+
+    #[test]
+    fn a_host_is_connected_to_when_the_document_begins_to_arrive() {
+        let page = page().changed(&[Change::Preconnect("ads.example".to_owned())]).unwrap();
+        assert_eq!(page.name, "shop+preconnect=ads.example");
+        let preconnect = page.hosts[1].hints.preconnect.unwrap();
+        assert_eq!((preconnect.to_string().as_str(), page.check()), ("1 at 1 bytes", Ok(())));
+        assert!(!page.is_plain() && page.hosts[0].hints == crate::Hints::NONE);
+        let without = page.changed(&[Change::Block("tag.js".to_owned())]).unwrap();
+        assert_eq!(without.hosts.len(), 1, "a host without objects has no hint");
     }
 
     #[test]

@@ -51,30 +51,25 @@ pub fn pages(given: &str, what_if: &WhatIfFlags) -> Result<Vec<Page>, Failure> {
 pub fn changed(pages: Vec<Page>, flags: &WhatIfFlags) -> Result<Vec<Page>, Failure> {
     let changes = changes(flags)?;
     let page = |page: Page| {
-        changes.iter().try_fold(page, |page, (flag, change)| {
+        changes.iter().try_fold(page, |page, change| {
             page.changed(std::slice::from_ref(change))
-                .map_err(|error| Failure::Value(format!("--{flag}: {error}")))
+                .map_err(|error| Failure::Value(format!("--{}: {error}", change.name())))
         })
     };
     pages.into_iter().map(page).collect()
 }
 
-/// Each change with its flag.
-fn changes(flags: &WhatIfFlags) -> Result<Vec<(&'static str, Change)>, Failure> {
-    let WhatIfFlags { without, block, server_time, host_rtt, compress: _, merge_hosts, no_think } = flags;
-    let mut changes: Vec<(&str, Change)> = Vec::new();
-    changes.extend(without.iter().map(|host| ("without", Change::WithoutHost(host.clone()))));
-    changes.extend(block.iter().map(|pattern| ("block", Change::Block(pattern.clone()))));
-    for given in server_time {
-        let (host, time) = host_time("server-time", given)?;
-        changes.push(("server-time", Change::ServerTime(host, time)));
-    }
-    for given in host_rtt {
-        let (host, time) = host_time("host-rtt", given)?;
-        changes.push(("host-rtt", Change::HostRtt(host, time)));
-    }
-    changes.extend(merge_hosts.then_some(("merge-hosts", Change::MergeHosts)));
-    changes.extend(no_think.then_some(("no-think", Change::NoThink)));
+/// The changes that flags ask for, in order.
+fn changes(flags: &WhatIfFlags) -> Result<Vec<Change>, Failure> {
+    let WhatIfFlags { without, block, server_time, host_rtt, compress: _, preconnect, .. } = flags;
+    let mut changes: Vec<Change> = without.iter().cloned().map(Change::WithoutHost).collect();
+    changes.extend(block.iter().cloned().map(Change::Block));
+    let server_time = server_time.iter().map(|given| timed("server-time", Change::ServerTime, given));
+    let host_rtt = host_rtt.iter().map(|given| timed("host-rtt", Change::HostRtt, given));
+    changes.extend(server_time.chain(host_rtt).collect::<Result<Vec<_>, _>>()?);
+    changes.extend(preconnect.iter().cloned().map(Change::Preconnect));
+    changes.extend(flags.merge_hosts.then_some(Change::MergeHosts));
+    changes.extend(flags.no_think.then_some(Change::NoThink));
     Ok(changes)
 }
 
@@ -92,15 +87,15 @@ fn coding(name: &str) -> Result<Coding, Failure> {
     })
 }
 
-/// Parses `www.example.com=20ms`.
-fn host_time(flag: &str, given: &str) -> Result<(String, Duration), Failure> {
+/// The change by a flag's `www.example.com=20ms`.
+fn timed(flag: &str, change: fn(String, Duration) -> Change, given: &str) -> Result<Change, Failure> {
     let refused = |reason: String| Failure::Value(format!("--{flag}: {reason}"));
     let Some((host, time)) = given.rsplit_once('=') else {
         let quoted = quantity::names::Quoted(given);
         return Err(refused(format!("{quoted} has no time; give HOST=TIME, such as www.example.com=20ms")));
     };
     let time = quantity::duration(time).map_err(|error| refused(error.to_string()))?;
-    Ok((host.to_owned(), time))
+    Ok(change(host.to_owned(), time))
 }
 
 /// Adds the flag to errors of a directory that is not a page.

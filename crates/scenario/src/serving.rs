@@ -14,7 +14,7 @@ use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
 use http3::MIN_DATAGRAM;
-use page::{Contents, Kind, Object};
+use page::{Contents, Hints, Kind, Object};
 use wire::{Bytes, Duration, Probability};
 
 use crate::programs::{ProgramKey, Validation};
@@ -65,6 +65,7 @@ impl Serving {
     pub fn of(scenario: &Scenario) -> Result<Self, ServingError> {
         let (page, protocol, programs) = (&scenario.page, scenario.protocol, &scenario.programs);
         Self::refuse_browser(scenario)?;
+        Self::refuse_hints(scenario)?;
         if programs.server_changed.is_some_and(|share| share != Probability::NEVER) {
             refuse_changed(scenario)?;
         }
@@ -119,6 +120,17 @@ impl Serving {
             Some(browser) if scenario.page.is_plain() => Err(ServingError {
                 what: format!("{}'s policy for a page without dependencies", browser.0.name),
                 remedy: "give a recording (--page FILE.har), or leave --browser out",
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Refuses hints where no connection is opened for a host.
+    fn refuse_hints(scenario: &Scenario) -> Result<(), ServingError> {
+        match scenario.page.hosts.iter().find(|host| host.hints != Hints::NONE) {
+            Some(host) if scenario.protocol == Protocol::Dhttp => Err(ServingError {
+                what: format!("a connection to {} before its first request, over DHTTP", host.name),
+                remedy: "leave preconnect and dns-prefetch out, or use --protocol http2",
             }),
             Some(_) | None => Ok(()),
         }

@@ -61,6 +61,19 @@ impl Dependencies {
         Self { waiting: objects.len(), objects, dependents, known }
     }
 
+    /// Dependencies of the hints of a graph, each of one moment of the page that begins there.
+    pub(super) fn of_hints(plan: &Plan) -> Self {
+        let hints = if plan.release == Release::Graph { &plan.hints[..] } else { &[] };
+        let mut dependents = vec![Vec::new(); plan.objects.len()];
+        for (index, hint) in hints.iter().enumerate() {
+            if let Some(dependents) = dependents.get_mut(plan.begins_at + hint.after.on) {
+                dependents.push((index, hint.after));
+            }
+        }
+        let objects = vec![Unmet { count: 1, ready: Time::ZERO }; hints.len()];
+        Self { waiting: objects.len(), objects, dependents, known: BTreeSet::new() }
+    }
+
     /// Adds an object that depends on nothing.
     pub(super) fn add(&mut self, object: usize) {
         self.known.insert((Time::ZERO, object));

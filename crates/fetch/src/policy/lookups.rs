@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wire::{Duration, Time};
 
-use crate::transport::Request;
+use crate::transport::ToTransport;
 
 /// Names, and requests that wait for them.
 #[derive(Debug, Default)]
@@ -15,8 +15,8 @@ pub(super) struct Lookups {
     times: Vec<Duration>,
     /// Time at which each origin's name is known, once it is looked up.
     known: BTreeMap<usize, Time>,
-    /// Requests in the order in which their lookups end.
-    waiting: BTreeMap<Time, VecDeque<Request>>,
+    /// What waits, in the order in which the lookups end.
+    waiting: BTreeMap<Time, VecDeque<ToTransport>>,
 }
 
 impl Lookups {
@@ -24,36 +24,40 @@ impl Lookups {
         Self { times: times.to_vec(), ..Self::default() }
     }
 
-    /// Returns the request if it may leave; otherwise it waits.
-    pub(super) fn pass(&mut self, now: Time, request: Request) -> Option<Request> {
-        let time = self.times.get(request.origin).copied().unwrap_or_default();
-        if time == Duration::ZERO {
-            return Some(request);
+    /// Looks the name of an origin up, unless it is known; returns the time at which it is.
+    pub(super) fn begin(&mut self, now: Time, origin: usize) -> Time {
+        match self.times.get(origin).copied().unwrap_or_default() {
+            Duration::ZERO => now,
+            time => *self.known.entry(origin).or_insert(now + time),
         }
-        let known = *self.known.entry(request.origin).or_insert(now + time);
+    }
+
+    /// Returns what is for an origin if it may pass; otherwise it waits.
+    pub(super) fn pass(&mut self, now: Time, origin: usize, input: ToTransport) -> Option<ToTransport> {
+        let known = self.begin(now, origin);
         if known <= now {
-            return Some(request);
+            return Some(input);
         }
-        self.waiting.entry(known).or_default().push_back(request);
+        self.waiting.entry(known).or_default().push_back(input);
         None
     }
 
-    /// Takes the next request whose lookup has ended.
-    pub(super) fn take_due(&mut self, now: Time) -> Option<Request> {
+    /// Takes the next whose lookup has ended.
+    pub(super) fn take_due(&mut self, now: Time) -> Option<ToTransport> {
         let mut first = self.waiting.first_entry().filter(|first| *first.key() <= now)?;
-        let request = first.get_mut().pop_front();
+        let input = first.get_mut().pop_front();
         if first.get().is_empty() {
             first.remove();
         }
-        request
+        input
     }
 
-    /// Time at which the next lookup ends that a request waits for.
+    /// Time at which the next lookup ends that something waits for.
     pub(super) fn next(&self) -> Option<Time> {
         self.waiting.keys().next().copied()
     }
 
-    /// Forgets the requests that wait.
+    /// Forgets what waits.
     pub(super) fn abort(&mut self) {
         self.waiting.clear();
     }

@@ -22,7 +22,7 @@ impl Policy {
             FromTransport::Sent(request, connection) => {
                 if let Some(&object) = self.requests.get(&request) {
                     self.report(now, PageEvent::RequestSent { object, connection });
-                    self.dependencies.note(now, object, Progress::Begun);
+                    self.note(now, object, Progress::Begun);
                 }
             }
             FromTransport::Head(request, head) => {
@@ -62,7 +62,7 @@ impl Policy {
     fn receive(&mut self, now: Time, object: usize, count: u64, content: &[u8]) {
         self.objects[object].body += Bytes::new(count);
         let received = self.objects[object].body;
-        self.dependencies.note(now, object, Progress::Delivered(received));
+        self.note(now, object, Progress::Delivered(received));
         if object == self.plan.begins_at && self.is_document {
             self.document_bytes += Bytes::new(count);
             self.discover(now, content);

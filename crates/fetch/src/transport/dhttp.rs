@@ -122,7 +122,8 @@ impl Dhttp {
             }
             ToTransport::Cancel(id) => self.end(id),
             // No exchange outlives its response; a plain connection waits for its server's end.
-            ToTransport::CloseIdle => {}
+            // An exchange needs no connection of the client's.
+            ToTransport::Preconnect(_) | ToTransport::CloseIdle => {}
             ToTransport::Abort => {
                 let ids: Vec<RequestId> = self.exchanges.keys().copied().collect();
                 ids.into_iter().for_each(|id| self.end(id));

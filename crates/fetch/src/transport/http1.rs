@@ -7,6 +7,7 @@
 //! ```
 
 mod connection;
+mod pacer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,6 +26,7 @@ use crate::pipelining::Flush;
 use crate::plan::Http1Config;
 use crate::report::Failure;
 use connection::{Arrival, Connection, Orphan};
+use pacer::Pacer;
 
 /// State of the transport.
 #[derive(Debug)]
@@ -35,6 +37,9 @@ pub(crate) struct Http1 {
     /// Requests that wait for a connection: by priority, and in order within one.
     queue: VecDeque<QueuedRequest>,
     delayable: DelayableRequests,
+    pacer: Pacer,
+    /// The next time at which a request that is held back has its token.
+    paced_until: Option<Time>,
     connections: Connections<ConnectionId, Connection>,
     backups: Backups,
     pub(super) opened: u32,
@@ -42,6 +47,8 @@ pub(crate) struct Http1 {
     cautious: BTreeSet<Endpoint>,
     /// Whether unused connections are to be closed, once the queue is empty.
     closes_idle: bool,
+    /// Origins to which a connection is to be opened without a request, if there is none.
+    preconnects: Vec<Endpoint>,
     /// Whether connections or requests have changed since the last [`Http1::settle`]. Only the end of a response changes them.
     is_changed: bool,
     /// Connections that may have something to send.
@@ -114,11 +121,14 @@ impl Http1 {
             requests: BTreeMap::new(),
             queue: VecDeque::new(),
             delayable: DelayableRequests { of: BTreeMap::new(), all: 0 },
+            pacer: Pacer::new(),
+            paced_until: None,
             connections: Connections::new(),
             backups: Backups::new(),
             opened: 0,
             cautious: BTreeSet::new(),
             closes_idle: false,
+            preconnects: Vec::new(),
             is_changed: false,
             touched: BTreeSet::new(),
             timer: None,
@@ -135,12 +145,14 @@ impl Http1 {
                 self.requests.insert(id, PendingRequest::new(request, self.config.tries.get()));
                 self.enqueue(id, false);
             }
+            ToTransport::Preconnect(origin) => self.preconnects.push(origin),
             ToTransport::Cancel(id) => self.cancel(id),
             ToTransport::CloseIdle => self.closes_idle = true,
             ToTransport::Abort => {
                 self.queue.clear();
                 self.requests.clear();
                 self.delayable = DelayableRequests::default();
+                self.pacer = Pacer::new();
                 for id in self.connections.clear() {
                     self.wire(Wire::Close(id, Ending::Reset));
                 }
@@ -204,6 +216,11 @@ impl Http1 {
         }
         self.expire(now);
         self.open_backups(now);
+        for origin in std::mem::take(&mut self.preconnects) {
+            if self.connections.to(origin).next().is_none() {
+                self.open(now, origin);
+            }
+        }
         self.assign(now);
         if self.flush_policy() == Some(Flush::Idle) {
             self.flush(|_| true);
@@ -227,7 +244,7 @@ impl Http1 {
             .values()
             .flat_map(|connection| [connection.deadline(linger), connection.flush_time()])
             .flatten();
-        times.chain(self.backups.next()).min()
+        times.chain(self.backups.next()).chain(self.paced_until).min()
     }
 
     /// Whether no request and no connection is left.
@@ -249,6 +266,7 @@ impl Http1 {
     /// Removes a request that has ended.
     fn forget(&mut self, id: RequestId) {
         let Some(PendingRequest { request, is_scheduled, .. }) = self.requests.remove(&id) else { return };
+        self.pacer.forget(id);
         if is_scheduled && self.config.browser.is_some() && DelayableRequests::includes(request.priority) {
             self.delayable.remove(request.origin);
         }
@@ -403,20 +421,15 @@ impl Http1 {
         let mut waiting: BTreeMap<Endpoint, usize> = BTreeMap::new();
         // Origins whose connections are all in use.
         let mut full: BTreeSet<(Endpoint, bool)> = BTreeSet::new();
+        self.paced_until = None;
         let mut place = 0;
-        while let Some(QueuedRequest { id, origin, priority, is_scheduled }) = self.queue.get_mut(place) {
-            let (id, origin, priority) = (*id, *origin, *priority);
-            if let Some(browser) = &self.config.browser
-                && DelayableRequests::includes(priority)
-                && !*is_scheduled
-                && !self.delayable.add(origin, browser)
-            {
+        while let Some(queued) = self.queue.get(place).copied() {
+            let QueuedRequest { id, origin, priority, is_scheduled: _ } = queued;
+            if !self.schedule(place, queued) || self.is_paced(now, id, priority) {
                 place += 1;
                 continue;
             }
-            *is_scheduled = true;
-            let Some(pending) = self.requests.get_mut(&id) else { break };
-            pending.is_scheduled = true;
+            let Some(pending) = self.requests.get(&id) else { break };
             let method = pending.request.head.method.clone();
             let waiting = waiting.entry(origin).or_default();
             let carrier = match self.config.browser {
@@ -443,6 +456,33 @@ impl Http1 {
                 connection.flush();
             }
         }
+    }
+
+    /// Lets a request leave once there is a connection, unless it is a delayable one beyond a browser's limit; returns whether it
+    /// may.
+    fn schedule(&mut self, place: usize, queued: QueuedRequest) -> bool {
+        let QueuedRequest { id, origin, priority, is_scheduled } = queued;
+        let limit = self.config.browser.filter(|_| DelayableRequests::includes(priority) && !is_scheduled);
+        if limit.is_some_and(|browser| !self.delayable.add(origin, &browser)) {
+            return false;
+        }
+        if let (Some(queued), Some(pending)) = (self.queue.get_mut(place), self.requests.get_mut(&id)) {
+            (queued.is_scheduled, pending.is_scheduled) = (true, true);
+        }
+        true
+    }
+
+    /// Whether a browser holds a request back until it has its token.
+    fn is_paced(&mut self, now: Time, request: RequestId, priority: Priority) -> bool {
+        let Some(pacing) = self.config.browser.and_then(|browser| browser.pacing) else { return false };
+        let token = self.pacer.token(now, request, &pacing);
+        let is_in_use = |connection: &&Connection| !connection.is_opening() && !connection.is_unused();
+        let in_use = || self.connections.values().filter(is_in_use).count();
+        let is_held = token > now && priority < Priority::Medium && in_use() > pacing.connections;
+        if is_held {
+            self.paced_until = self.paced_until.into_iter().chain([token]).min();
+        }
+        is_held
     }
 
     /// A connection for a browser's request, which takes the first that is open: one that was used, or that was opened for another

@@ -43,6 +43,8 @@ pub(crate) struct Http2 {
     /// Number of connections opened so far.
     pub(super) opened: u32,
     closes_idle: bool,
+    /// Origins to which a connection is to be opened without a request, if there is none.
+    preconnects: Vec<Endpoint>,
     /// Whether a waiting request may have found a connection since the last [`Http2::settle`].
     is_changed: bool,
     /// Connections that may have something to send.
@@ -96,6 +98,7 @@ impl Http2 {
             backups: Backups::new(),
             opened: 0,
             closes_idle: false,
+            preconnects: Vec::new(),
             is_changed: false,
             touched: BTreeSet::new(),
             outcomes: VecDeque::new(),
@@ -110,6 +113,10 @@ impl Http2 {
                 self.http1.request(ToTransport::Send(request));
             }
             ToTransport::Send(request) => self.pending.add(request),
+            ToTransport::Preconnect(origin) if !self.config.has_http2(origin) => {
+                self.http1.request(ToTransport::Preconnect(origin));
+            }
+            ToTransport::Preconnect(origin) => self.preconnects.push(self.config.endpoint(origin)),
             ToTransport::Cancel(id) => {
                 self.cancel(id);
                 self.http1.request(ToTransport::Cancel(id));
@@ -165,6 +172,9 @@ impl Http2 {
         let is_changed = std::mem::take(&mut self.is_changed);
         if is_changed || is_due {
             self.open_backups(now);
+            for origin in std::mem::take(&mut self.preconnects) {
+                self.connection_to(now, origin, 0);
+            }
             self.assign(now);
         }
         if is_changed || !self.touched.is_empty() {
@@ -298,12 +308,14 @@ impl Http2 {
     /// Opens another connection to each origin whose first one has taken too long.
     fn open_backups(&mut self, now: Time) {
         let max = self.browser.map_or(1, |browser| browser.connections_per_origin);
-        let Self { connections, backups, .. } = self;
+        let Self { connections, backups, pending, config, .. } = self;
         let count = |origin| connections.to(origin).count();
         let is_opening =
             |origin| count(origin) > 0 && connections.to(origin).all(|(_, connection)| !connection.is_open);
         let mut due = backups.take_due(now, is_opening);
-        due.retain(|origin| count(*origin) < max);
+        due.retain(|origin| {
+            count(*origin) < max && pending.waits_for(|other| config.endpoint(other) == *origin)
+        });
         due.into_iter().for_each(|origin| self.open(origin));
     }
 

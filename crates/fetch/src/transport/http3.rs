@@ -125,6 +125,10 @@ impl Http3 {
                 }
                 self.pending.add(request);
             }
+            ToTransport::Preconnect(origin) => match self.carrier(origin) {
+                Some(origin) => self.wanted.extend([origin]),
+                None => self.http2.request(ToTransport::Preconnect(origin)),
+            },
             ToTransport::Cancel(id) => {
                 self.cancel(id);
                 self.http2.request(ToTransport::Cancel(id));

@@ -64,6 +64,11 @@ impl PendingRequests {
         self.queue.get(place).copied()
     }
 
+    /// Whether a request to one of these origins waits.
+    pub(super) fn waits_for(&self, is_to: impl Fn(Endpoint) -> bool) -> bool {
+        self.queue.iter().any(|queued| is_to(queued.origin))
+    }
+
     /// Notes that the request at this place of the queue has been sent.
     pub(super) fn sent(&mut self, place: usize) {
         if let Some(pending) = self.queue.remove(place).and_then(|queued| self.requests.get_mut(&queued.id)) {

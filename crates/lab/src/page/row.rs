@@ -30,6 +30,8 @@ pub struct HostRow<'a> {
     http2: bool,
     http3: bool,
     certificate_chain_bytes: Option<u64>,
+    preconnect: Option<String>,
+    dns_prefetch: Option<String>,
 }
 
 /// An object of a page.
@@ -89,7 +91,8 @@ fn page_row(page: &Page) -> PageRow<'_> {
 }
 
 fn host_row(host: &Host) -> HostRow<'_> {
-    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain } = host;
+    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain, hints } =
+        host;
     let OfferedProtocols { tls, http2, http3 } = *protocols;
     HostRow {
         name,
@@ -101,6 +104,8 @@ fn host_row(host: &Host) -> HostRow<'_> {
         http2,
         http3,
         certificate_chain_bytes: certificate_chain.map(|bytes| bytes.get()),
+        preconnect: hints.preconnect.map(|after| after.to_string()),
+        dns_prefetch: hints.dns_prefetch.map(|after| after.to_string()),
     }
 }
 

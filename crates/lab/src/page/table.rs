@@ -1,6 +1,6 @@
 //! A page as tables: its hosts, its objects, and the notes.
 
-use page::{Dependency, Host, Moment, Object, OfferedProtocols, Page, RecordedTimes};
+use page::{Dependency, Hints, Host, Moment, Object, OfferedProtocols, Page, RecordedTimes};
 use render::output::grid::{Column, Grid, wrap};
 use render::output::number;
 use render::terminal::Terminal;
@@ -20,10 +20,11 @@ fn tables(page: &Page, terminal: Terminal) -> String {
     text += &wrap("", &summary(page), terminal.prose_width());
     let spare = terminal.width.unwrap_or(WIDTH).saturating_sub(WIDTH);
     text += &format!("\n{}\n{}", hosts(page, spare).render(terminal), objects(page, spare).render(terminal));
-    if !page.notes.is_empty() {
+    let notes: Vec<String> = hints(page).into_iter().chain(page.notes.iter().cloned()).collect();
+    if !notes.is_empty() {
         text.push('\n');
     }
-    for note in &page.notes {
+    for note in &notes {
         text += &wrap("  ", note, terminal.prose_width());
     }
     text
@@ -61,8 +62,16 @@ fn hosts(page: &Page, spare: usize) -> Grid {
     ];
     let has_lookups = page.hosts.iter().any(|host| host.lookup > Duration::ZERO);
     let rows = page.hosts.iter().enumerate().map(|(index, host)| {
-        let Host { name, address_group: _, extra_rtt, lookup, processing, protocols, certificate_chain: _ } =
-            host;
+        let Host {
+            name,
+            address_group: _,
+            extra_rtt,
+            lookup,
+            processing,
+            protocols,
+            certificate_chain: _,
+            hints: _,
+        } = host;
         let own = || page.objects.iter().filter(|object| object.host == index && object.local.is_none());
         vec![
             shortened(name, 32 + spare),
@@ -75,6 +84,20 @@ fn hosts(page: &Page, spare: usize) -> Grid {
         ]
     });
     Grid { columns, rows: rows.collect() }
+}
+
+/// `preconnect: cdn.example.com after 1 at 800 bytes; dns-prefetch: ads.example.com after 1`, with the numbers of objects.
+fn hints(page: &Page) -> Option<String> {
+    let listed = |kind: &str, of: fn(&Hints) -> Option<Dependency>| {
+        let hosts = page.hosts.iter();
+        let hosts: Vec<String> =
+            hosts.filter_map(|host| Some(format!("{} after {}", host.name, of(&host.hints)?))).collect();
+        (!hosts.is_empty()).then(|| format!("{kind}: {}", hosts.join(", ")))
+    };
+    let listed =
+        [listed("preconnect", |hints| hints.preconnect), listed("dns-prefetch", |hints| hints.dns_prefetch)];
+    let listed: Vec<String> = listed.into_iter().flatten().collect();
+    (!listed.is_empty()).then(|| listed.join("; "))
 }
 
 const fn offers(protocols: OfferedProtocols) -> &'static str {

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroU16;
 
-use fetch::{Discovery, Pipelining, Plan, Shape};
+use fetch::{Discovery, Hint, Pipelining, Plan, Shape};
 use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use page::Host;
@@ -74,6 +74,7 @@ pub(super) fn plan(
         browser: serving.browser,
         lookups: serving.lookups.clone(),
         client_time: serving.client_time,
+        hints: Hint::of(&page.hosts),
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),

@@ -301,6 +301,19 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_is_a_link_at_its_byte() {
+        let objects =
+            vec![object(Kind::Document, 9_000, &[]), object(Kind::Image, 100, &[delivered(0, 6_000)])];
+        let mut page = Page::of("page", objects);
+        page.hosts.push(page::Host::new("cdn.example"));
+        page.objects[1].host = 1;
+        page.hosts[1].hints.preconnect = Some(delivered(0, 3_000));
+        let document = body(&serve(&page, |_| true).unwrap(), 0);
+        let link = "<link rel=preconnect href=\"https://cdn.example\">";
+        assert_eq!(document.find(link).map(|at| at + link.len()), Some(3_000), "{document}");
+    }
+
+    #[test]
     fn a_script_fetches_what_it_fetched_at_the_time_it_did() {
         let later = Dependency { plus: Duration::from_millis(50), ..Dependency::on_end(1) };
         let served = served(vec![

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use page::{Dependency, Host, Moment, Priority};
+use page::{Dependency, Host, Moment, Page, Priority};
 use scenario::{Connection as Start, Protocol, Scenario, Tls};
 use wire::{Bytes, Duration};
 
@@ -29,6 +29,7 @@ pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<
         match event {
             Event::Known(object) => loading.hold_or_enqueue(now, object, None),
             Event::Ended(object) => loading.end(now, object),
+            Event::Hinted(host, opens) => loading.prepare(now, host, opens),
             Event::Resolved(object) => loading.enqueue(now, object),
             Event::Leaving(object) => loading.leave(now, object),
             Event::Usable(pool) => loading.dispatch(now, pool),
@@ -43,6 +44,8 @@ pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
+    /// A hint for this host is known, which opens a connection if true, or looks its name up.
+    Hinted(usize, bool),
     /// The object's dependencies are met.
     Known(usize),
     /// The name of the object's host is known.
@@ -84,6 +87,8 @@ struct Loading<'a> {
     /// Number of dependencies of each object that are not met, and those that wait for each.
     unmet: Vec<usize>,
     dependents: Vec<Vec<(usize, Dependency)>>,
+    /// Hints for hosts that wait for each object.
+    hints: Vec<Vec<(usize, Dependency, bool)>>,
     times: Vec<ObjectTimes>,
     /// Objects before the document's body that have not ended, those that are held back for them, and the number in flight beside
     /// the document.
@@ -138,6 +143,7 @@ impl<'a> Loading<'a> {
             start,
             events: known.map(|object| Reverse((Duration::ZERO, Event::Known(object)))).collect(),
             times: vec![ObjectTimes::default(); unmet.len()],
+            hints: hints(&scenario.page),
             blocking: if holds { before_body.clone() } else { BTreeSet::new() },
             leaders: if holds { BTreeSet::new() } else { before_body },
             held: BTreeSet::new(),
@@ -164,9 +170,15 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// Host of an object, and the protocol that it is fetched by: HTTP/1.1 as browsers do where HTTP/2 is not offered.
+    /// Host of an object, and the protocol that it is fetched by.
     fn host(&self, object: usize) -> (usize, &'a Host, Protocol) {
         let index = self.scenario.page.objects[object].host;
+        let (host, protocol) = self.protocol(index);
+        (index, host, protocol)
+    }
+
+    /// A host, and the protocol that it is reached by: HTTP/1.1 as browsers do where HTTP/2 is not offered.
+    fn protocol(&self, index: usize) -> (&'a Host, Protocol) {
         let host = &self.scenario.page.hosts[index];
         let offers = host.protocols;
         let protocol = match self.scenario.protocol {
@@ -178,7 +190,40 @@ impl<'a> Loading<'a> {
             },
             protocol => protocol,
         };
-        (index, host, protocol)
+        (host, protocol)
+    }
+
+    /// Connections that serve a host.
+    fn pool_of(host: &Host, index: usize, protocol: Protocol) -> PoolKey {
+        match host.address_group {
+            Some(group) if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
+                PoolKey::Group(group, protocol == Protocol::Http3)
+            }
+            _ => PoolKey::Host(index),
+        }
+    }
+
+    /// Looks the name of a host up, and opens a connection to it, if there is none.
+    fn prepare(&mut self, now: Duration, index: usize, opens: bool) {
+        let known = self.resolve(now, index);
+        if !opens {
+            return;
+        }
+        if known > now {
+            self.events.push(Reverse((known, Event::Hinted(index, true))));
+            return;
+        }
+        let (host, protocol) = self.protocol(index);
+        let key = Self::pool_of(host, index, protocol);
+        if self.pools.entry(key).or_default().connections.is_empty() {
+            self.open(now, key, host, protocol);
+        }
+    }
+
+    /// Time at which the name of a host is known, if it is wanted now.
+    fn resolve(&mut self, now: Duration, index: usize) -> Duration {
+        let lookup = self.lookups.get(index).copied().unwrap_or_default();
+        *self.resolved.entry(index).or_insert(now + lookup)
     }
 
     /// Requests an object, unless a browser holds it back: it is delayable, others come before the body, and as many as it permits are
@@ -229,8 +274,7 @@ impl<'a> Loading<'a> {
     /// Requests an object, once the name of its host is known.
     fn enqueue(&mut self, now: Duration, object: usize) {
         let index = self.scenario.page.objects[object].host;
-        let lookup = self.lookups.get(index).copied().unwrap_or_default();
-        let known = *self.resolved.entry(index).or_insert(now + lookup);
+        let known = self.resolve(now, index);
         if known > now {
             self.events.push(Reverse((known, Event::Resolved(object))));
             return;
@@ -244,12 +288,7 @@ impl<'a> Loading<'a> {
     /// Sends a request, once a connection to its host is free.
     fn leave(&mut self, now: Duration, object: usize) {
         let (index, host, protocol) = self.host(object);
-        let key = match host.address_group {
-            Some(group) if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
-                PoolKey::Group(group, protocol == Protocol::Http3)
-            }
-            _ => PoolKey::Host(index),
-        };
+        let key = Self::pool_of(host, index, protocol);
         let priority = Reverse(self.classes[object].0);
         self.pools.entry(key).or_default().queue.insert((priority, now, object));
         self.dispatch(now, key);
@@ -284,20 +323,26 @@ impl<'a> Loading<'a> {
                 self.open_spare(now, key, protocol, wanted);
                 return;
             }
-            let is_warm = self.scenario.client.connection == Start::Warm && pool.connections.is_empty();
-            let path = Path { rtt: self.path.rtt + host.extra_rtt, ..*self.path };
-            let opened = match protocol {
-                Protocol::Http3 => quic::open(now, path, self.scenario, host, is_warm),
-                _ => Connection::open(now, path, self.start, (host, self.scenario.tls), is_warm),
-            };
-            self.events.push(Reverse((opened.ready(), Event::Usable(key))));
-            let late = now + self.scenario.browser().backup_after;
-            if !self.scenario.page.is_plain() && pool.connections.is_empty() && opened.ready() > late {
-                self.events.push(Reverse((late, Event::Usable(key))));
-            }
-            pool.connections.push(opened);
-            self.totals.connections += u64::from(!is_warm);
+            self.open(now, key, host, protocol);
         }
+    }
+
+    /// Opens a connection to a host.
+    fn open(&mut self, now: Duration, key: PoolKey, host: &Host, protocol: Protocol) {
+        let pool = self.pools.entry(key).or_default();
+        let is_warm = self.scenario.client.connection == Start::Warm && pool.connections.is_empty();
+        let path = Path { rtt: self.path.rtt + host.extra_rtt, ..*self.path };
+        let opened = match protocol {
+            Protocol::Http3 => quic::open(now, path, self.scenario, host, is_warm),
+            _ => Connection::open(now, path, self.start, (host, self.scenario.tls), is_warm),
+        };
+        self.events.push(Reverse((opened.ready(), Event::Usable(key))));
+        let late = now + self.scenario.browser().backup_after;
+        if !self.scenario.page.is_plain() && pool.connections.is_empty() && opened.ready() > late {
+            self.events.push(Reverse((late, Event::Usable(key))));
+        }
+        pool.connections.push(opened);
+        self.totals.connections += u64::from(!is_warm);
     }
 
     /// Opens the connections over HTTP/2 that a browser wants beside a first one that is not open yet. They carry no request, but their
@@ -397,6 +442,12 @@ impl<'a> Loading<'a> {
     fn discover(&mut self, object: usize, is_known: impl Fn(Moment) -> bool) {
         let size = self.scenario.page.objects[object].size;
         let times = self.times[object];
+        for (host, after, opens) in &self.hints[object] {
+            if is_known(after.at) {
+                let known = moment(&times, after.at, size) + after.plus;
+                self.events.push(Reverse((known, Event::Hinted(*host, *opens))));
+            }
+        }
         for (dependent, dependency) in self.dependents[object].iter().copied() {
             if !is_known(dependency.at) {
                 continue;
@@ -412,6 +463,17 @@ impl<'a> Loading<'a> {
             }
         }
     }
+}
+
+/// Hints for hosts, by the object that makes each known, and whether it opens a connection.
+fn hints(page: &Page) -> Vec<Vec<(usize, Dependency, bool)>> {
+    let mut hints = vec![Vec::new(); page.objects.len()];
+    for (index, host) in page.hosts.iter().enumerate() {
+        for (after, opens) in host.hints.all() {
+            hints[after.on].push((index, after, opens));
+        }
+    }
+    hints
 }
 
 /// Overhead of a TLS record of 16 kB (RFC 8446, section 5.2), and of a frame of HTTP/2 (RFC 9113, section 4.1).

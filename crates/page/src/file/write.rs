@@ -30,7 +30,8 @@ pub fn write(page: &Page) -> String {
 }
 
 fn host_table(host: &Host) -> String {
-    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain } = host;
+    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain, hints } =
+        host;
     let known = |time: &Duration| (*time > Duration::ZERO).then(|| duration(*time));
     let keys = [
         line("name", Some(quoted(name))),
@@ -40,6 +41,8 @@ fn host_table(host: &Host) -> String {
         line("server-time", known(processing)),
         line("protocols", protocol_names(*protocols)),
         line("certificate-chain", certificate_chain.map(size)),
+        line("preconnect", hints.preconnect.map(|after| quoted(&after.to_string()))),
+        line("dns-prefetch", hints.dns_prefetch.map(|after| quoted(&after.to_string()))),
     ];
     format!("\n[[host]]\n{}", keys.concat())
 }

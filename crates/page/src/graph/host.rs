@@ -3,6 +3,8 @@
 use http1::message::is_host;
 use wire::{Bytes, Duration};
 
+use super::Dependency;
+
 /// A host of a page, which is one origin: a name, a scheme, a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
@@ -21,6 +23,29 @@ pub struct Host {
     pub protocols: OfferedProtocols,
     /// Size of its certificate chain; `None`: the scenario's.
     pub certificate_chain: Option<Bytes>,
+    /// Moments at which a browser prepares for it, before the first request.
+    pub hints: Hints,
+}
+
+/// Resource hints for a host (the HTML standard, "link types"; RFC 8288 for the field `Link`): moments at which they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// `preconnect`: a connection is opened.
+    pub preconnect: Option<Dependency>,
+    /// `dns-prefetch`: the name is looked up.
+    pub dns_prefetch: Option<Dependency>,
+}
+
+impl Hints {
+    /// No hints.
+    pub const NONE: Self = Self { preconnect: None, dns_prefetch: None };
+
+    /// Each hint, and whether it opens a connection.
+    pub fn all(&self) -> impl Iterator<Item = (Dependency, bool)> {
+        let Self { preconnect, dns_prefetch } = *self;
+        let preconnect = preconnect.map(|after| (after, true));
+        preconnect.into_iter().chain(dns_prefetch.map(|after| (after, false)))
+    }
 }
 
 /// Protocols that a host offers. HTTP/1.1 is always offered.
@@ -57,6 +82,7 @@ impl Host {
             processing: Duration::ZERO,
             protocols: OfferedProtocols::ALL,
             certificate_chain: None,
+            hints: Hints::NONE,
         }
     }
 

@@ -7,7 +7,7 @@ use wire::Duration;
 
 use std::collections::BTreeMap;
 
-use super::{Dependency, Host, Moment, Page};
+use super::{Dependency, Hints, Host, Moment, Page};
 
 impl Page {
     /// The page that engines fetch: without the objects that take no network. What waited for one of them waits for
@@ -34,6 +34,12 @@ impl Page {
                 self.hosts.len() - 1
             });
             object.host = *host;
+        }
+        // A host whose requests are all anonymous needs no other connection.
+        for index in
+            anonymous.into_keys().filter(|index| self.objects.iter().all(|object| object.host != *index))
+        {
+            self.hosts[index].hints = Hints::NONE;
         }
         self
     }
@@ -75,6 +81,13 @@ impl Page {
         self.objects = objects.filter(|(index, _)| !is_removed(*index)).map(|(_, object)| object).collect();
         for dependency in self.objects.iter_mut().flat_map(|object| &mut object.after) {
             dependency.on = new_index[dependency.on];
+        }
+        // A script that is removed gives no hints.
+        let renumbered =
+            |hint: Dependency| (!is_removed(hint.on)).then(|| Dependency { on: new_index[hint.on], ..hint });
+        for Hints { preconnect, dns_prefetch } in self.hosts.iter_mut().map(|host| &mut host.hints) {
+            *preconnect = preconnect.and_then(renumbered);
+            *dns_prefetch = dns_prefetch.and_then(renumbered);
         }
         self.contents = None;
         self.without_unused_hosts()
@@ -147,7 +160,10 @@ mod tests {
         let mut page = page();
         page.hosts[1].address_group = Some(4);
         page.objects[1].is_anonymous = true;
+        page.hosts[1].hints.preconnect = Some(Dependency::on_end(0));
         let Page { hosts, objects, .. } = page.over_network();
+        assert_eq!(hosts[1].hints, Hints::NONE, "no request uses a connection with credentials");
+        assert_eq!(hosts[2].hints.preconnect, Some(Dependency::on_end(0)));
         assert_eq!(objects.iter().map(|object| object.host).collect::<Vec<_>>(), [0, 2, 0]);
         assert_eq!((hosts[2].name.as_str(), hosts[2].address_group), ("scripts", Some(9)));
     }

@@ -321,7 +321,7 @@ const fn class(kind: Kind) -> Option<usize> {
 }
 
 /// The target of a redirect from `base`.
-fn resolved(base: &str, target: &str) -> String {
+pub(super) fn resolved(base: &str, target: &str) -> String {
     let target = without_fragment(target);
     if target.starts_with("//") {
         let scheme = base.split(':').next().unwrap_or_default();

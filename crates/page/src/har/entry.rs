@@ -8,6 +8,7 @@ use http1::message::Method;
 use http1::message::field::is_token;
 use serde::de::IgnoredAny;
 
+use super::links::{self, DocumentHint};
 use super::phases::Phases;
 use super::place::{Place, line_starts};
 use super::raw::{Call, Content, Initiator, Number, Raw, Response, Text, field};
@@ -39,6 +40,8 @@ pub(super) struct Entry {
     pub(super) body: Option<Vec<u8>>,
     /// Starts of the lines of an HTML document whose text is present.
     pub(super) lines: Vec<u32>,
+    /// Resource hints of its field `Link`, and of its text.
+    pub(super) hints: Vec<DocumentHint>,
     /// Size of its text after compression, if that is requested.
     pub(super) compressed: Option<u64>,
     /// Protocol of the response in lower case, such as `h2` or `http/1.1`; empty where it is unknown.
@@ -81,7 +84,7 @@ impl Entry {
             .and_then(|raw| Self::of(raw, |_, _| None).checked())?;
         if entry.mime() == "text/html" {
             let body = Self::with_body(json)?.body;
-            entry.lines = body.as_deref().map(line_starts).unwrap_or_default();
+            entry.read_text(body.as_deref().unwrap_or_default());
         }
         Ok(entry)
     }
@@ -107,6 +110,7 @@ impl Entry {
 
     fn of<T>(mut raw: Raw<T>, body: impl FnOnce(T, Option<&str>) -> Option<Vec<u8>>) -> Self {
         let clues = Clues::of(&mut raw);
+        let hints = field(raw.response.headers.as_deref(), "link").map(links::of_field).unwrap_or_default();
         let phases = Phases::of(raw.started.as_deref(), raw.time, raw.timings);
         let transferred = transferred(&raw.response);
         let Raw { pageref, request, response, from_cache, connection, socket, .. } = raw;
@@ -134,6 +138,7 @@ impl Entry {
             size: Number::known(size),
             body: text.and_then(|text| body(text, encoding.as_deref())),
             lines: Vec::new(),
+            hints,
             compressed: None,
             protocol: protocol.unwrap_or_default(),
             redirect: response.redirect.filter(|url| !url.is_empty()).map(normalized),
@@ -147,15 +152,20 @@ impl Entry {
     }
 
     /// The entry with the compressed size of its text in place of the body.
-    pub(super) fn compressed(self, coding: Coding) -> Self {
+    pub(super) fn compressed(mut self, coding: Coding) -> Self {
         let is_text = is_text(&self.mime());
         let text = self.body.as_deref().filter(|body| is_text && !body.is_empty());
         let compressed = text.map(|text| encoded(coding, text).len() as u64);
-        let lines = match self.mime().as_str() {
-            "text/html" => self.body.as_deref().map(line_starts).unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        Self { body: None, lines, compressed, ..self }
+        if let Some(body) = self.body.take().filter(|_| self.mime() == "text/html") {
+            self.read_text(&body);
+        }
+        Self { body: None, compressed, ..self }
+    }
+
+    /// Notes where the lines of a document's text begin, and its hints.
+    fn read_text(&mut self, text: &[u8]) {
+        self.lines = line_starts(text);
+        self.hints.extend(links::of_text(text));
     }
 
     /// Size of the body as transferred, as the browser reports it. Otherwise headers and body less the

@@ -15,7 +15,7 @@ use wire::Duration;
 use super::entry::Entry;
 use super::phases::Phases;
 use super::timeline::Item;
-use crate::{Host, Kind, OfferedProtocols, Page};
+use crate::{Hints, Host, Kind, OfferedProtocols, Page};
 
 /// A URL's scheme, host with its port, and path with query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +95,16 @@ impl Origins {
         Some(index)
     }
 
+    /// Index of a host that is known.
+    pub(super) fn known(&self, address: &Address) -> Option<usize> {
+        self.by_name.get(&(address.is_https, address.host.clone())).copied()
+    }
+
+    /// Number of hosts.
+    pub(super) const fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
     /// The page's hosts, with the round trip of each; and the number of hosts whose round trip is unknown.
     pub(super) fn finish(self, items: &[Item]) -> (Vec<Host>, Vec<Duration>, usize) {
         let both_schemes: Vec<bool> = self
@@ -122,6 +132,7 @@ impl Origins {
                 processing: medians[index],
                 protocols: origin.protocols(),
                 certificate_chain: None,
+                hints: Hints::NONE,
             });
         (hosts.collect(), rtts, unknown)
     }

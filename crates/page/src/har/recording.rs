@@ -11,7 +11,7 @@ use super::discovery;
 use super::entry::Entry;
 use super::origins::{self, Address, Origins};
 use super::timeline::{self, Item};
-use super::{HarError, notes};
+use super::{HarError, hints, notes};
 use crate::{Object, Page, RecordedTimes};
 
 /// Every page of the recording that fetched something; and the number of pages that fetched nothing.
@@ -85,7 +85,9 @@ fn page(
     };
     let (after, evidence) = discovery::dependencies(&items);
     account.evidence = evidence;
-    let (hosts, rtts, unknown) = origins.finish(&items);
+    let hints = hints::of_hosts(&items, &origins);
+    let (mut hosts, rtts, unknown) = origins.finish(&items);
+    hosts.iter_mut().zip(hints).for_each(|(host, hints)| host.hints = hints);
     account.unknown_rtts = unknown;
     let server_times = origins::own_server_times(&items, &rtts, &hosts);
     let root = items.first().map_or(0, |item| item.host);

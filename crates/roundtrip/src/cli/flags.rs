@@ -46,6 +46,9 @@ pub struct WhatIfFlags {
     /// Text of a HAR compressed with br, gzip, zstd or deflate, where its body is recorded and that makes it smaller
     #[arg(help_heading = WHAT_IF, long, value_name = "CODING")]
     pub compress: Option<String>,
+    /// A connection to this host, opened when the document begins to arrive; repeat it for more
+    #[arg(help_heading = WHAT_IF, long, value_name = "HOST", value_delimiter = ',')]
+    pub preconnect: Vec<String>,
     /// All objects on the document's host
     #[arg(help_heading = WHAT_IF, long)]
     pub merge_hosts: bool,

@@ -5,7 +5,7 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use fetch::{Discovery, Pipelining, Plan, Release, Shape};
+use fetch::{Discovery, Hint, Pipelining, Plan, Release, Shape};
 use http1::site::Site;
 use page::Host;
 use scenario::programs::ClientDefect;
@@ -70,6 +70,7 @@ pub(super) fn plan(
         browser: serving.browser,
         lookups: serving.lookups.clone(),
         client_time: serving.client_time,
+        hints: Hint::of(&page.hosts),
         begins_at: before.len(),
         pages_before: pages_before.max(1),
         pause,

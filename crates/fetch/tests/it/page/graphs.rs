@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use page::{Dependency, Host, Moment};
 use roundtrip_fetch::{
-    Break, Browser, ConnectionId, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Release, Report,
+    Break, Browser, ConnectionId, Failure, Fetcher, FromWire, Hint, Output, PageEvent, Plan, Release, Report,
     Shape, WebConfig, Wire,
 };
 use wire::{Bytes, Duration, Time};
@@ -204,4 +204,103 @@ fn firefox_holds_images_back_while_a_style_sheet_is_in_flight() {
     assert_eq!(by(Browser::FIREFOX, &together), [0.0, 10.0, 20.0]);
     let image_first: [&[Dependency]; 3] = [&[], &late, &of_document];
     assert_eq!(by(Browser::FIREFOX, &image_first), [0.0, 12.0, 10.0], "no leader is in flight yet");
+}
+
+#[test]
+fn firefox_paces_images_while_more_than_six_connections_are_in_use() {
+    // A document that takes long, and images on two other hosts: six to the first, the others to the second.
+    let with_it: &[Dependency] = &[on(0, Moment::Begun, 0)];
+    let after: Vec<&[Dependency]> = std::iter::once(&[][..]).chain([with_it; 12]).collect();
+    let sends = |browser: Browser, priority: page::Priority| {
+        let mut plan = Plan { browser, ..graph(&[5; 13], &after) };
+        plan.origins.extend(["a", "b"].map(str::to_owned));
+        for (index, object) in plan.objects.iter_mut().enumerate().skip(1) {
+            (object.origin, object.priority) = (1 + index / 7, priority);
+        }
+        let mut fetcher = Fetcher::http1(Time::ZERO, plan).unwrap();
+        let mut sent = Vec::new();
+        let step = Duration::from_micros(500);
+        for now in (0..100).map(|steps| Time::ZERO + step * steps) {
+            loop {
+                let steps = steps_at(&mut fetcher, now);
+                let new = steps.iter().filter(|step| step.starts_with("send")).count();
+                sent.extend(vec![now.as_millis_f64(); new]);
+                let opened = steps.iter().filter_map(|step| step.strip_prefix("open ")?.parse().ok());
+                let opened: Vec<u32> = opened.collect();
+                opened.iter().for_each(|id| fetcher.handle(now, FromWire::Connected(ConnectionId(*id))));
+                if opened.is_empty() {
+                    break;
+                }
+            }
+        }
+        sent
+    };
+    let firefox = sends(Browser::FIREFOX, page::Priority::Low);
+    assert_eq!(firefox.len(), 13);
+    // The document and nine images are the burst; the others follow 80 a second.
+    assert!(firefox[..10].iter().all(|millis| *millis < 5.0), "{firefox:?}");
+    assert_eq!(firefox[10..], [12.5, 25.0, 37.5]);
+    let at_once = |sent: Vec<f64>| sent.iter().all(|millis| *millis < 12.5);
+    assert!(at_once(sends(Browser::FIREFOX, page::Priority::Medium)), "scripts are not paced");
+    assert!(at_once(sends(Browser { pacing: None, ..Browser::FIREFOX }, page::Priority::Low)));
+}
+
+#[test]
+fn a_hint_opens_a_connection_that_the_first_request_uses() {
+    let after: [&[Dependency]; 2] = [&[], &[on(0, Moment::Ended, 0)]];
+    let hint = |opens| Hint { origin: 1, after: on(0, Moment::Begun, 0), opens };
+    let plan = |shape, hints, lookup| {
+        let mut plan = Plan { shape, hints, ..graph(&[5, 5], &after) };
+        plan.origins.push("static".to_owned());
+        plan.objects[1].origin = 1;
+        plan.lookups = vec![Duration::ZERO, Duration::from_millis(lookup)];
+        plan
+    };
+    let parallel = NonZeroU16::new(6).unwrap();
+    let config = || WebConfig::of(&[Host::new("h"), Host::new("static")], true, None);
+    let connected = |id| FromWire::Connected(ConnectionId(id));
+    for shape in [Shape::Http11Parallel { parallel }, Shape::Http2] {
+        let begin = |hints, lookup| {
+            let plan = plan(shape, hints, lookup);
+            let mut browser = match shape {
+                Shape::Http2 => Fetcher::web(Time::ZERO, plan, config()).unwrap(),
+                _ => Fetcher::http1(Time::ZERO, plan).unwrap(),
+            };
+            assert_eq!(steps(&mut browser), ["open 0", "open 1"]);
+            browser.handle(Time::ZERO, connected(0));
+            browser
+        };
+        let sent = |browser: &mut Fetcher, now| {
+            steps_at(browser, now).into_iter().filter(|step| step.starts_with("open")).collect::<Vec<_>>()
+        };
+        assert_eq!(sent(&mut begin(vec![hint(true)], 0), Time::ZERO), ["open 2"], "{shape:?}");
+        assert_eq!(sent(&mut begin(vec![hint(false)], 0), Time::ZERO), [""; 0], "it looks the name up");
+        assert_eq!(sent(&mut begin(Vec::new(), 0), Time::ZERO), [""; 0]);
+        // The connection waits for the name.
+        let (mut browser, later) = (begin(vec![hint(true)], 7), Time::ZERO + Duration::from_millis(7));
+        assert_eq!(sent(&mut browser, Time::ZERO), [""; 0]);
+        assert_eq!(sent(&mut browser, later), ["open 2"]);
+        browser.handle(later, connected(2));
+        assert_eq!(
+            sent(&mut browser, later + Duration::from_secs(1)),
+            [""; 0],
+            "no request waits for another"
+        );
+    }
+}
+
+#[test]
+fn a_lookup_ahead_of_the_request_takes_no_time_of_it() {
+    let after: [&[Dependency]; 2] = [&[], &[on(0, Moment::Ended, 0)]];
+    let with = |hints: Vec<Hint>| {
+        requested_by(&[5_000, 100], &after, |plan| {
+            plan.origins.push("static".to_owned());
+            plan.objects[1].origin = 1;
+            (plan.lookups, plan.hints) = (vec![Duration::ZERO, Duration::from_millis(7)], hints);
+        })
+    };
+    let hint = |opens| Hint { origin: 1, after: on(0, Moment::Begun, 5), opens };
+    assert_eq!(with(Vec::new()), [0.0, 17.0]);
+    assert_eq!(with(vec![hint(false)]), [0.0, 12.0]);
+    assert_eq!(with(vec![hint(true)]), [0.0, 12.0]);
 }

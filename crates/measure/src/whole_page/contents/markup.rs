@@ -1,6 +1,6 @@
 //! Documents: tags at the bytes that made their objects known, with comments between them.
 
-use page::{Kind, Moment};
+use page::{Dependency, Kind, Moment};
 
 use super::{Builder, Edge, OWN_WORK, TooManyDependencies, padded};
 
@@ -36,6 +36,7 @@ impl Builder<'_> {
                 Moment::Ended => at_end += &self.reaction(&edge, index)?,
             }
         }
+        pieces.extend(self.hints(index, size));
         if !at_end.is_empty() {
             // Before style sheets and scripts, which hold up code further down.
             let has_ended = "performance.getEntriesByType('navigation')[0].responseEnd";
@@ -54,6 +55,31 @@ impl Builder<'_> {
         let text = laid_out(head, &pieces, size);
         self.count(&text)?;
         Ok(padded(text, size, "<!--", "-->"))
+    }
+
+    /// Elements for the resource hints of a document.
+    fn hints(&self, document: usize, size: usize) -> Vec<Piece> {
+        let hosts = self.page.hosts.iter().enumerate();
+        let hints = hosts.flat_map(|(index, host)| host.hints.all().map(move |hint| (index, hint)));
+        let of_document = hints.filter(|(_, (after, _))| after.on == document);
+        let piece = |(host, (after, opens)): (usize, (Dependency, bool))| {
+            let relation = if opens { "preconnect" } else { "dns-prefetch" };
+            let mut own = self.page.objects.iter().filter(|object| object.host == host);
+            // Anonymous requests have a connection of their own.
+            let crossorigin = if own.all(|object| object.is_anonymous) { " crossorigin" } else { "" };
+            let url = format!("{}://{}", self.schemes[host], self.page.hosts[host].name);
+            let end = match after.at {
+                Moment::Begun => 0,
+                Moment::Delivered(bytes) => usize::try_from(bytes.get()).unwrap_or(usize::MAX).min(size),
+                Moment::Ended => size,
+            };
+            Piece {
+                end,
+                text: format!("<link rel={relation} href=\"{url}\"{crossorigin}>"),
+                is_of_body: false,
+            }
+        };
+        of_document.map(piece).collect()
     }
 
     /// Whether an object is named by a tag, without code.
