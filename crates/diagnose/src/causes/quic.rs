@@ -173,11 +173,10 @@ pub(crate) fn finding(wait: &QuicWait, cause: Cause) -> Finding {
              (packet {to})",
             acked.frame
         ),
-        WaitReason::Paced { in_flight, .. } => {
-            format!(
-                "the {sender} had {in_flight} bytes in flight, and paced its packets: packet {to} followed after {time}"
-            )
-        }
+        WaitReason::Paced { in_flight, .. } => format!(
+            "the {sender} had {in_flight} bytes in flight, and its congestion window or the pacing of its packets held packet {to} \
+             for {time}"
+        ),
         WaitReason::FlowControl(raised) => format!(
             "the {sender} had reached the limit of a stream or of the connection, and waited {time} until packet {} raised it",
             raised.frame
