@@ -29,7 +29,7 @@ use crate::first_run::FirstRun;
 pub enum Wait {
     /// The client's own work after what made the object known.
     Think,
-    /// The browser's queue: no connection was free, or the request was held back.
+    /// The browser's queue: no connection was free, its threads were busy, or the request was held back.
     Queue,
     /// The lookup of the host's name.
     Dns,
@@ -43,7 +43,8 @@ pub enum Wait {
     Server,
     /// Other responses on the connection that arrived before.
     Blocked,
-    /// The transfer of the response, with what its first bytes waited for: a whole record of TLS, a window, a retransmission.
+    /// The transfer of the response, with what its first bytes waited for (a whole record of TLS, a window, a retransmission), until a
+    /// busy client has handled it.
     Transfer,
 }
 
@@ -85,7 +86,9 @@ impl Wait {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Think => "The client's own work.",
-            Self::Queue => "The browser's queue: no connection was free, or the request was held back.",
+            Self::Queue => {
+                "The browser's queue: no connection was free, its threads were busy, or the request was held back."
+            }
             Self::Dns => "Lookups of hosts' names.",
             Self::Connect => "Handshakes of TCP.",
             Self::Tls => "Handshakes of TLS.",

@@ -1,4 +1,5 @@
-//! Frames of a decrypted packet (RFC 9000, section 19; RFC 9221; draft-ietf-quic-ack-frequency).
+//! Frames of a decrypted packet (RFC 9000, section 19; RFC 9221; draft-ietf-quic-ack-frequency;
+//! draft-huitema-quic-ts).
 
 use std::ops::RangeInclusive;
 
@@ -70,6 +71,8 @@ impl Ack {
     }
 }
 
+/// Type of a frame with the time at which its packet left.
+const TIMESTAMP: u64 = 0x02f5;
 /// Maximum number of ranges of an acknowledgement that are read; a packet has no more.
 const MAX_RANGES: u64 = 1_024;
 /// Maximum length of a connection ID (RFC 9000, section 17.2).
@@ -78,7 +81,7 @@ const MAX_ID_BYTES: usize = 20;
 impl Frame<'_> {
     /// Returns whether its packet must be acknowledged (RFC 9002, section 2).
     pub const fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, Self::Padding | Self::Ack(_) | Self::ConnectionClose(..))
+        !matches!(self, Self::Padding | Self::Ack(_) | Self::ConnectionClose(..) | Self::Other(TIMESTAMP))
     }
 }
 
@@ -136,6 +139,7 @@ fn read<'a>(rest: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x30 => Frame::Datagram(std::mem::take(rest)),
         0x31 => Frame::Datagram(counted(rest)?),
         0xaf => other(kind, rest, 4)?,
+        TIMESTAMP => other(kind, rest, 1)?,
         _ => return None,
     })
 }
@@ -214,6 +218,15 @@ fn close<'a>(rest: &mut &[u8], is_of_application: bool) -> Option<Frame<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_after_a_timestamp_are_read() {
+        let packet = [&[0x42, 0xf5, 0x44, 0][..], &[0x0b, 0, 1, 5]].concat();
+        let frames: Vec<_> = frames(&packet).collect();
+        assert_eq!(frames[0], Frame::Other(0x02f5));
+        assert!(!frames[0].is_ack_eliciting());
+        assert!(matches!(&frames[1], Frame::Stream(stream) if stream.is_end));
+    }
 
     #[test]
     fn frames_of_a_packet_are_read_in_order() {

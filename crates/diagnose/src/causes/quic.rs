@@ -182,7 +182,7 @@ pub(crate) fn finding(wait: &QuicWait, cause: Cause) -> Finding {
             raised.frame
         ),
         WaitReason::Reported(lost) => format!(
-            "packet {} was lost: packets after it were acknowledged, and its data left again in packet {to}",
+            "packet {} was lost: packets after it were acknowledged, and packet {to} retransmitted its data",
             lost.frame
         ),
         WaitReason::Timeout(lost) => format!(

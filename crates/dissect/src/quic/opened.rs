@@ -70,7 +70,7 @@ pub enum WaitReason {
     Flowing,
     /// The program had not written it: a server its response to the request of this packet, a client its request.
     Program(Option<Mark>),
-    /// The congestion window, or the pacing of its packets: it sent again after an acknowledgement.
+    /// The congestion window, or the pacing of its packets: it continued after an acknowledgement.
     Window {
         /// The acknowledgement.
         acked: Mark,

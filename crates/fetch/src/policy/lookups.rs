@@ -15,7 +15,7 @@ pub(super) struct Lookups {
     times: Vec<Duration>,
     /// Time at which each origin's name is known, once it is looked up.
     known: BTreeMap<usize, Time>,
-    /// What waits, in the order in which the lookups end.
+    /// Inputs that wait, in the order in which the lookups end.
     waiting: BTreeMap<Time, VecDeque<ToTransport>>,
 }
 

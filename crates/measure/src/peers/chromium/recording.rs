@@ -52,7 +52,7 @@ pub(crate) struct Recording {
     /// Times of the events, in the browser's seconds.
     content_loaded: Option<f64>,
     load: Option<f64>,
-    /// What a trace contains, if one is recorded.
+    /// Contents of the trace, if one is recorded.
     pub(crate) trace: Option<BrowserTrace>,
 }
 
