@@ -198,10 +198,8 @@ impl Sockets {
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..BINDS {
             // Not shared yet: another server on this port is a configuration error.
-            let probe = socket::udp(address, false)?;
-            let chosen = probe.local_addr()?;
-            drop(probe);
-            match Self::bind(chosen, config) {
+            let chosen = socket::udp(address, false).and_then(|probe| probe.local_addr());
+            match chosen.and_then(|chosen| Self::bind(chosen, config)) {
                 Ok(sockets) => return Ok(sockets),
                 Err(error) if address.port() != 0 && error.kind() != io::ErrorKind::AddrInUse => {
                     return Err(error);

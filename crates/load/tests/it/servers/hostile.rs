@@ -1,4 +1,4 @@
-//! Runs against hostile servers, with every protocol: every request is recorded once, in time.
+//! Runs against hostile servers, with every protocol: every request is recorded once, and none waits forever.
 //!
 //! The servers are in `hostile_streams` and `hostile_datagrams`. The kind of failure depends on each protocol's
 //! library; where it is ours, its own tests cover it.
@@ -20,10 +20,10 @@ const REQUESTS: u64 = 30;
 const LASTS: Duration = Duration::from_millis(300);
 /// Timeout of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(300);
-/// Time limit after the end of a run: for busy hosts, and for graceful closes.
-const GRACE: Duration = Duration::from_millis(2_500);
+/// Time limit of a run: nothing waits for a server forever. Not more exact, since the generator shares its host's CPUs.
+const LIMIT: Duration = Duration::from_secs(30);
 
-/// Runs against this address, and checks that every request is recorded in time.
+/// Runs against this address, and checks that every request is recorded, before the limit.
 fn account(case: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
     let short_timeout = Config { timeout: REQUEST_TIMEOUT, users: 3, ..config(protocol) };
@@ -35,7 +35,7 @@ fn account(case: &str, protocol: Protocol, address: SocketAddr, trust: Option<Tr
     let due = record.seconds.iter().map(|second| second.due).sum::<u64>();
     let over = record.seconds.iter().map(|second| second.responses + second.failed).sum::<u64>();
     assert_eq!((due, over), (REQUESTS, REQUESTS), "{case}: {record:?}");
-    assert!(took < LASTS + REQUEST_TIMEOUT + GRACE, "{case} took {took}: {record:?}");
+    assert!(took < LIMIT, "{case} took {took}: {record:?}");
     record
 }
 
