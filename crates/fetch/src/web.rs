@@ -56,11 +56,11 @@ pub struct OriginConfig {
 }
 
 impl WebConfig {
-    /// Protocols of these hosts. A host speaks HTTP/2 and TLS where they are requested and it offers them; over HTTP/2, hosts of
-    /// an address group share the connection of its first.
+    /// Protocols of these hosts. A host speaks HTTP/2 and TLS where they are requested and it offers them
+    /// ([`Host::carries_http2`]); over HTTP/2, hosts of an address group share the connection of its first.
     pub fn of(hosts: &[Host], http2: bool, tls: Option<Handshake>) -> Self {
         let speaks_http2 =
-            |host: &Host| http2 && host.protocols.http2 && (tls.is_none() || host.protocols.tls);
+            |host: &Host| http2 && host.carries_http2(hosts) && (tls.is_none() || host.protocols.tls);
         let origin = |(index, host): (usize, &Host)| {
             let OfferedProtocols { tls: offers_tls, http2: _, http3: _ } = host.protocols;
             let shares = |other: &Host| other.address_group == host.address_group && speaks_http2(other);
@@ -73,10 +73,10 @@ impl WebConfig {
         Self { origins, profile, server_profile, http3: None }
     }
 
-    /// Adds HTTP/3 for the hosts that offer it; those of an address group share the connection of its first.
+    /// Adds HTTP/3 for the hosts that offer it ([`Host::carries_http3`]); those of an address group share the connection of its first.
     #[must_use]
     pub fn with_http3(mut self, hosts: &[Host], http3: Http3Config) -> Self {
-        let offers = |host: &Host| host.protocols.tls && host.protocols.http3;
+        let offers = |host: &Host| host.carries_http3(hosts);
         let shares = |host: &Host, other: &Host| {
             host.address_group.is_some() && other.address_group == host.address_group && offers(other)
         };

@@ -212,8 +212,9 @@ impl WholePage {
             let delay = delay(&self.scenario, index);
             let (media_type, body) = (served.media_type, Arc::clone(&served.body));
             let host = self.scenario.page.hosts.get(object.host);
-            let offers_http3 =
-                host.is_some_and(|host| has_tls(host, self.scenario.tls) && host.protocols.http3);
+            let offers_http3 = host.is_some_and(|host| {
+                has_tls(host, self.scenario.tls) && host.carries_http3(&self.scenario.page.hosts)
+            });
             (served.path.clone(), TimedResponse { media_type, body, head, delay, offers_http3 })
         });
         let shape = fetch::Shape::Http11;
@@ -436,8 +437,8 @@ fn refuse(scenario: &Scenario, program: ClientProgram) -> Result<(), Error> {
         return Err(Error::unsuited(&with(&format!("a request by {method}")), remedy));
     }
     let offers = |host: &&Host| match protocol {
-        Protocol::Http2 => host.protocols.tls && host.protocols.http2,
-        Protocol::Http3 => host.protocols.tls && host.protocols.http3,
+        Protocol::Http2 => host.protocols.tls && host.carries_http2(&page.hosts),
+        Protocol::Http3 => host.carries_http3(&page.hosts),
         _ => true,
     };
     if let Some(host) = page.hosts.iter().find(|host| !offers(host)) {
@@ -560,6 +561,8 @@ mod tests {
         assert!(reason(&far).contains("farther away"));
         let mut old = scenario(Protocol::Http2, Tls::V13);
         old.page.hosts[0].protocols = OfferedProtocols::HTTP1;
+        assert!(refuse(&old, ClientProgram::Chromium).is_ok(), "as if it did, since no host does");
+        old.page.hosts.push(Host::new("new"));
         assert!(reason(&old).contains("http2 with chromium: server does not offer it"));
         let mut other = scenario(Protocol::Http3, Tls::V13);
         other.programs.set(ProgramKey::Http3Server, "quinn").unwrap();

@@ -31,11 +31,8 @@ pub enum Note {
     },
     /// Requests after an upgrade are counted on the first connection.
     UpgradeAsHttp2,
-    /// Hosts of the page are fetched without HTTP/3.
-    WithoutHttp3 {
-        /// Number of them, and of all: `2 of 3`.
-        hosts: String,
-    },
+    /// Hosts of the page do not offer the protocol.
+    WithoutOffer(String),
     /// Parallel connections change nothing here.
     ParallelUnused {
         /// The protocol, or the client, that uses one.
@@ -142,7 +139,7 @@ impl fmt::Display for Note {
             ),
             Self::InTurn { connections } => f.write_str(&in_turn(*connections)),
             Self::UpgradeAsHttp2 => f.write_str(UPGRADE_AS_HTTP2),
-            Self::WithoutHttp3 { hosts } => write!(f, "hosts that do not offer HTTP/3: {hosts}"),
+            Self::WithoutOffer(sentence) => f.write_str(sentence),
             Self::ParallelUnused { protocol } => write!(
                 f,
                 "`{}` has one connection at a time under dependent requests, so more change nothing",

@@ -19,7 +19,7 @@ pub use object::{Dependency, Kind, Moment, Object, Priority};
 
 /// Number of images to which Chromium gives medium priority (third_party/blink/common/features.cc,
 /// `kBoostImagePriorityImageCount`).
-const BOOSTED_IMAGES: usize = 5;
+pub(crate) const BOOSTED_IMAGES: usize = 5;
 
 /// A page: the first object is the document, the others are its embedded objects, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,11 +153,13 @@ impl Page {
         self.objects.iter().enumerate().filter(is_of_head).map(|(index, _)| index).collect()
     }
 
-    /// Objects of medium priority while a browser holds requests back: the first five images, whatever their priority becomes once
-    /// they are laid out (third_party/blink, `kBoostImagePriority`, `image_count`), and others that have it.
+    /// Objects of medium priority while a browser holds requests back: of the first five images those that are not small, whatever
+    /// their priority becomes once they are laid out (third_party/blink, `kBoostImagePriority`, `image_count`), and others that have
+    /// it.
     pub fn of_medium_priority(&self) -> BTreeSet<usize> {
         let objects = || self.objects.iter().enumerate();
         let images = objects().filter(|(_, object)| object.kind == Kind::Image).take(BOOSTED_IMAGES);
+        let images = images.filter(|(_, object)| object.priority >= Priority::Medium);
         let has_it = |object: &Object| {
             let has_own_rule = matches!(object.kind, Kind::Image | Kind::Media) || object.is_render_blocking;
             object.priority == Priority::Medium && !has_own_rule
@@ -307,12 +309,13 @@ mod tests {
     }
 
     #[test]
-    fn five_images_and_whatever_is_recorded_so_are_of_medium_priority() {
+    fn of_five_images_those_not_low_and_whatever_is_recorded_so_are_of_medium_priority() {
         let object = |kind, priority| Object { kind, priority, ..Object::sized(Bytes::new(10)) };
         let mut objects = vec![object(Kind::Image, Priority::High); 7];
+        objects[1].priority = Priority::Low;
         objects.extend([object(Kind::Media, Priority::Medium), object(Kind::Script, Priority::Medium)]);
         let page = Page::of("medium", objects);
-        assert_eq!(Vec::from_iter(page.of_medium_priority()), [0, 1, 2, 3, 4, 8]);
+        assert_eq!(Vec::from_iter(page.of_medium_priority()), [0, 2, 3, 4, 8]);
     }
 
     #[test]

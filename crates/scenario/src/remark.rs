@@ -50,8 +50,8 @@ pub enum Remark {
     NarrowDatagrams(u64),
     /// Settings of the programs at both ends.
     Programs(String),
-    /// Hosts of the page are fetched without HTTP/3: their number, and that of all.
-    WithoutHttp3(String),
+    /// Hosts of the page do not offer the protocol.
+    WithoutOffer(String),
     /// Independent requests were dependent.
     RequestsWereDependent,
     /// Requests left as the page's graph has it.
@@ -142,7 +142,7 @@ impl fmt::Display for Remark {
                 write!(f, "datagrams of at most {max} bytes: the network carries no larger ones whole")
             }
             Self::Programs(settings) => write!(f, "programs: {settings}"),
-            Self::WithoutHttp3(hosts) => write!(f, "hosts that do not offer HTTP/3: {hosts}"),
+            Self::WithoutOffer(sentence) => f.write_str(sentence),
             Self::RequestsWereDependent => {
                 f.write_str("requests were dependent: one connection carries one request at a time")
             }

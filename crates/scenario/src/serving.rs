@@ -347,12 +347,21 @@ fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Confi
     })
 }
 
-/// Hosts that are fetched without HTTP/3 by a protocol that is HTTP/3, as in `2 of 3`; `None` if there are none.
-pub fn without_http3(scenario: &Scenario) -> Option<String> {
+/// Sentence on hosts that do not offer the scenario's protocol, HTTP/2 or HTTP/3; `None` if all do.
+pub fn without_offer(scenario: &Scenario) -> Option<String> {
     let hosts = &scenario.page.hosts;
-    let offers = |host: &&page::Host| host.protocols.tls && host.protocols.http3;
-    let without = hosts.len() - hosts.iter().filter(offers).count();
-    (scenario.protocol.is_http3() && without > 0).then(|| format!("{without} of {}", hosts.len()))
+    let is_http3 = scenario.protocol.is_http3();
+    let name = if is_http3 { "HTTP/3" } else { "HTTP/2" };
+    let offers = |host: &&page::Host| match is_http3 {
+        true => host.protocols.tls && host.protocols.http3,
+        false => host.protocols.http2,
+    };
+    let (all, offered) = (hosts.len(), hosts.iter().filter(offers).count());
+    let is_supposed = offered == 0 && hosts.iter().any(|host| host.protocols.tls);
+    (offered < all && (is_http3 || scenario.protocol == Protocol::Http2)).then(|| match is_supposed {
+        true => format!("no host of the page offers {name}: as if all with TLS did"),
+        false => format!("hosts that do not offer {name}: {} of {all}", all - offered),
+    })
 }
 
 /// Refuses settings of TCP's sockets and connections where HTTP/3 has none.

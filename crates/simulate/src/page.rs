@@ -276,7 +276,7 @@ impl Experiment {
         remarks.extend(remark);
         plan.list_references(|request| serving.site.respond(request));
         let web = serving::web(scenario)?;
-        remarks.extend(serving::without_http3(scenario).map(Remark::WithoutHttp3));
+        remarks.extend(serving::without_offer(scenario).map(Remark::WithoutOffer));
         let sockets = programs.of_web(web.is_some());
         hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
         let experiment = Self {

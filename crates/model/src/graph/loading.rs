@@ -179,12 +179,12 @@ impl<'a> Loading<'a> {
 
     /// A host, and the protocol that it is reached by: HTTP/1.1 as browsers do where HTTP/2 is not offered.
     fn protocol(&self, index: usize) -> (&'a Host, Protocol) {
-        let host = &self.scenario.page.hosts[index];
-        let offers = host.protocols;
+        let hosts = &self.scenario.page.hosts;
+        let host = &hosts[index];
         let protocol = match self.scenario.protocol {
-            Protocol::Http3 if offers.http3 && offers.tls => Protocol::Http3,
+            Protocol::Http3 if host.carries_http3(hosts) => Protocol::Http3,
             // Both connections of an upgrade carry requests in the same number of round trips.
-            Protocol::Http2 | Protocol::Http3 | Protocol::Http3Upgrade => match offers.http2 {
+            Protocol::Http2 | Protocol::Http3 | Protocol::Http3Upgrade => match host.carries_http2(hosts) {
                 true => Protocol::Http2,
                 false => Protocol::Http11Parallel,
             },

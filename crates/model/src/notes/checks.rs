@@ -64,7 +64,7 @@ pub(crate) fn of_graph(
     [
         (connections > 1).then_some(Note::InTurn { connections }),
         (scenario.protocol == Protocol::Http3Upgrade).then_some(Note::UpgradeAsHttp2),
-        serving::without_http3(scenario).map(|hosts| Note::WithoutHttp3 { hosts }),
+        serving::without_offer(scenario).map(Note::WithoutOffer),
         window_limited(scenario, path, kind, exchanges).filter(|_| has_tcp),
         beyond_threshold(path, start, kind, exchanges).filter(|_| has_tcp),
         loss(scenario),

@@ -67,8 +67,16 @@ fn a_busy_clients_threads_take_requests_and_responses_one_after_another() {
 fn hosts_without_an_offer_and_upgrades_are_counted_as_http2_with_a_note() {
     let mut old = page(&[500], 4_000);
     old.hosts[0].protocols = OfferedProtocols { http3: false, ..OfferedProtocols::ALL };
+    let mut new = old.clone();
+    old.hosts.push(page::Host::new("new"));
+    new.hosts.push(new.hosts[0].clone());
+    let scenario_of_new = scenario(new, Protocol::Http3, Tls::V13);
+    let supposed = model::predict(&scenario_of_new, &model::Assumptions::default()).unwrap();
+    assert_eq!(supposed.elapsed.as_nanos() / RTT.as_nanos(), 2);
+    let note = "no host of the page offers HTTP/3: as if all with TLS did";
+    assert!(supposed.notes.iter().any(|other| other.to_string() == note));
     for (page, protocol, note) in [
-        (old, Protocol::Http3, "hosts that do not offer HTTP/3: 1 of 1"),
+        (old, Protocol::Http3, "hosts that do not offer HTTP/3: 1 of 2"),
         (page(&[500], 4_000), Protocol::Http3Upgrade, "counted as HTTP/2's"),
     ] {
         let scenario = scenario(page, protocol, Tls::V13);

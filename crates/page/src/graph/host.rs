@@ -86,6 +86,19 @@ impl Host {
         }
     }
 
+    /// Whether HTTP/2 carries requests to it, one of these hosts, where the scenario's protocol is that: it offers HTTP/2, or none
+    /// of those with TLS does, and the scenario supposes that they all do.
+    pub fn carries_http2(&self, hosts: &[Self]) -> bool {
+        let offers = |host: &Self| host.protocols.http2;
+        offers(self) || self.protocols.tls && !hosts.iter().any(offers)
+    }
+
+    /// The same for HTTP/3, which needs TLS.
+    pub fn carries_http3(&self, hosts: &[Self]) -> bool {
+        let offers = |host: &Self| host.protocols.tls && host.protocols.http3;
+        self.protocols.tls && (offers(self) || !hosts.iter().any(offers))
+    }
+
     /// Returns the value of the field `Host`. A name that no request can carry, as a recording may have one (in Unicode, or with a
     /// port above 65,535), has `x` in place of all but letters, digits, dots and hyphens.
     pub fn authority(&self) -> String {

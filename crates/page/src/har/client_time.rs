@@ -4,7 +4,7 @@
 //! nothing but these threads: they were busy from its start until it left (`blocked` and `send`), with the requests that were made
 //! and the responses that ended meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wire::Duration;
 
@@ -12,16 +12,24 @@ use super::timeline::Item;
 use crate::Object;
 
 /// Requests and responses of the busy time below which nothing is concluded.
-const MIN_EVENTS: u32 = 8;
+const MIN_EVENTS: u32 = 3;
 /// Maximum: what takes longer is one long task, not the work for one response.
 const MAX_CLIENT_TIME: Duration = Duration::from_millis(10);
 
-/// Time for each request and each response; `None` if the recording does not show it. `load` is the event.
-pub(super) fn client_time(items: &[Item], objects: &[Object], load: Option<Duration>) -> Option<Duration> {
-    let busy = busy_periods(items, objects);
+/// Time for each request and each response; `None` if the recording does not show it. `load` is the event, and `before_body` are
+/// the objects for which Chromium holds delayable requests back ([`crate::Page::before_body`]).
+pub(super) fn client_time(
+    items: &[Item],
+    objects: &[Object],
+    before_body: &BTreeSet<usize>,
+    load: Option<Duration>,
+) -> Option<Duration> {
+    let body = before_body.iter().map(|index| items[*index].end()).max().unwrap_or_default();
+    let known = |index: usize| released(&items[index], &objects[index], body);
+    let busy = busy_periods(items, known);
     let is_busy = |time: Duration| busy.iter().any(|(from, to)| (*from..=*to).contains(&time));
-    let fetched = || items.iter().filter(|item| item.start.is_some() && item.local.is_none());
-    let moments = fetched().flat_map(|item| [item.start.unwrap_or_default(), item.end()]);
+    let fetched = || (0..items.len()).filter(|index| is_fetched(&items[*index]));
+    let moments = fetched().flat_map(|index| [known(index).unwrap_or_default(), items[index].end()]);
     let events = u32::try_from(moments.filter(|time| is_busy(*time)).count()).ok()?;
     if events < MIN_EVENTS {
         return None;
@@ -35,23 +43,34 @@ pub(super) fn client_time(items: &[Item], objects: &[Object], load: Option<Durat
     (time > Duration::ZERO).then_some(time)
 }
 
-/// Periods in which a request waited for the client's threads, in order, without overlaps.
-fn busy_periods(items: &[Item], objects: &[Object]) -> Vec<(Duration, Duration)> {
+fn is_fetched(item: &Item) -> bool {
+    item.start.is_some() && item.local.is_none()
+}
+
+/// Time from which a request may leave: its start, or that of the document's body if it is held back until then.
+fn released(item: &Item, object: &Object, body: Duration) -> Option<Duration> {
+    let start = item.start?;
+    let is_held = object.is_delayable() && start < body && body <= item.begun();
+    Some(if is_held { body } else { start })
+}
+
+/// Periods in which a request waited for the client's threads, in order, without overlaps. `known` is the time from which a request
+/// may leave.
+fn busy_periods(items: &[Item], known: impl Fn(usize) -> Option<Duration>) -> Vec<(Duration, Duration)> {
     let mut opened = BTreeMap::new();
     let mut waits = Vec::new();
-    for (index, (item, object)) in items.iter().zip(objects).enumerate() {
-        let Some(start) = item.start.filter(|_| item.local.is_none()) else { continue };
+    for (index, item) in items.iter().enumerate() {
+        let Some(known) = known(index).filter(|_| is_fetched(item)) else { continue };
         let connection = item.entry.connection.as_deref();
         if item.entry.phases.connect.is_some_and(|connect| connect > Duration::ZERO) {
             connection.map(|id| opened.entry(id).or_insert_with(|| item.begun()));
             continue;
         }
-        let is_open = connection.and_then(|id| opened.get(id)).is_none_or(|open| *open <= start);
-        // Only Chromium records priorities, and only its phases are known to begin when it knows an object. What it may hold back
-        // waits for other requests.
+        let is_open = connection.and_then(|id| opened.get(id)).is_none_or(|open| *open <= known);
+        // Only Chromium records priorities, and only its phases are known to begin when it knows an object.
         let is_chromiums = item.entry.clues.priority.is_some();
-        if index > 0 && is_chromiums && item.is_multiplexed() && is_open && !object.is_delayable() {
-            waits.push((start, item.begun()));
+        if index > 0 && is_chromiums && item.is_multiplexed() && is_open {
+            waits.push((known, item.begun()));
         }
     }
     waits.sort_unstable();
@@ -97,9 +116,16 @@ mod tests {
         // Ten requests from 100 to 109 ms leave until 132 ms: 32 ms for ten messages, and the last of them has sent for 1 ms.
         let time = client_time(&scripts(10, 100, "High", 22)).unwrap();
         assert!((3.1..3.3).contains(&time), "{time}");
-        assert_eq!(client_time(&scripts(7, 100, "High", 22)), None, "too few");
-        let held = scripts(10, 100, "Low", 22);
-        assert_eq!(client_time(&held), None, "a browser may hold them back");
+        assert_eq!(client_time(&scripts(2, 100, "High", 22)), None, "too few");
+    }
+
+    #[test]
+    fn requests_held_back_for_scripts_of_the_head_wait_from_the_end_of_these() {
+        // A script of the head ends at 200.5 ms; ten others leave until 231 ms: 30.5 ms for them and its response.
+        let head = entry(90, "head.js", "High", 0.5, 90);
+        let held = [&[head], scripts(10, 100, "Low", 122).as_slice()].concat();
+        let time = client_time(&held).unwrap();
+        assert!((2.7..2.8).contains(&time), "{time}");
     }
 
     #[test]

@@ -210,10 +210,9 @@ impl Clues {
             referer: field(raw.request.headers.as_deref(), "referer").map(str::to_owned),
             offers_http3: field(raw.response.headers.as_deref(), "alt-svc")
                 .is_some_and(|offer| offer.contains("h3")),
-            priority: raw.priority.take(),
+            priority: raw.initial_priority.take().or(raw.priority.take()),
             resource_type: raw.resource_type.take().unwrap_or_default().to_ascii_lowercase(),
-            is_render_blocking: blocking
-                .map(|blocking| matches!(blocking, "blocking" | "in_body_parser_blocking")),
+            is_render_blocking: blocking.map(|blocking| blocking == "blocking"),
         }
     }
 }

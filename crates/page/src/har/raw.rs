@@ -44,6 +44,9 @@ pub(super) struct Raw<T> {
     pub(super) initiator_type: Option<String>,
     #[serde(rename = "_priority", default, deserialize_with = "loose")]
     pub(super) priority: Option<String>,
+    /// chrome-har's: that of the request, before the page was laid out.
+    #[serde(rename = "_initialPriority", default, deserialize_with = "loose")]
+    pub(super) initial_priority: Option<String>,
     #[serde(rename = "_resourceType", default, deserialize_with = "loose")]
     pub(super) resource_type: Option<String>,
     /// WebPageTest's.

@@ -12,7 +12,8 @@ use super::entry::Entry;
 use super::origins::{self, Address, Origins};
 use super::timeline::{self, Item};
 use super::{HarError, hints, notes};
-use crate::{Object, Page, RecordedTimes};
+use crate::graph::BOOSTED_IMAGES;
+use crate::{Kind, Object, Page, Priority, RecordedTimes};
 
 /// Every page of the recording that fetched something; and the number of pages that fetched nothing.
 pub(super) fn pages(name: &str, archive: Archive) -> Result<Vec<Page>, HarError> {
@@ -96,19 +97,28 @@ fn page(
         processing: server_times[index],
         ..object(item, root, index == 0, times.load)
     });
-    let objects: Vec<Object> = objects.collect();
+    let mut objects: Vec<Object> = objects.collect();
+    boost_images(&items, &mut objects);
     let counted = items.iter().zip(&objects).filter(|(_, object)| object.counts_for_load);
     let last_byte = counted.map(|(item, _)| item.end()).max();
     let times = RecordedTimes {
         before_load: times.load.zip(last_byte).and_then(|(load, last_byte)| work(load, last_byte)),
-        client_time: client_time(&items, &objects, times.load),
         ..times
     };
     account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
-    let notes = notes::notes(&account, &items, hosts.len(), times);
-    let page = Page { hosts, notes, recorded: Some(times), ..Page::of(name, Vec::new()) };
-    let page = Page { objects, ..page }.without_unused_hosts();
+    let page = Page { hosts, ..Page::of(name, objects) };
+    let client_time = client_time(&items, &page.objects, &page.before_body(), times.load);
+    let times = RecordedTimes { client_time, ..times };
+    let notes = notes::notes(&account, &items, page.hosts.len(), times);
+    let page = Page { notes, recorded: Some(times), ..page }.without_unused_hosts();
     page.check().map(|()| page).map_err(HarError::Page)
+}
+
+/// Gives the first images the medium priority that Chromium gives them, where none is recorded.
+fn boost_images(items: &[Item], objects: &mut [Object]) {
+    let images = items.iter().zip(objects).filter(|(_, object)| object.kind == Kind::Image);
+    let unknown = images.take(BOOSTED_IMAGES).filter(|(item, _)| item.entry.clues.priority.is_none());
+    unknown.for_each(|(_, object)| object.priority = Priority::Medium);
 }
 
 /// Work between the last byte and the load event. A proxy that records sees no such event, and writes another time: one that is

@@ -37,8 +37,9 @@ impl<'de> Visitor<'de> for Events {
         f.write_str("a list of trace events")
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Archive, A::Error> {
-        let mut trace = Trace::default();
+        let (mut trace, mut is_protocol) = (Trace::default(), false);
         while let Some(json) = list.next_element::<Box<RawValue>>()? {
+            is_protocol |= json.get().contains("\"method\"") && json.get().contains("\"Network.");
             if READ.iter().any(|name| json.get().contains(name)) {
                 trace.read(json.get());
             }
@@ -46,7 +47,12 @@ impl<'de> Visitor<'de> for Events {
                 return Err(serde::de::Error::custom(TOO_MANY));
             }
         }
-        Ok(trace.into_archive())
+        match trace.into_archive() {
+            archive if archive.entries.is_empty() && is_protocol => Err(serde::de::Error::custom(
+                "messages of the DevTools protocol, of which chrome-har makes one",
+            )),
+            archive => Ok(archive),
+        }
     }
 }
 
@@ -588,6 +594,13 @@ mod tests {
             );
         // 20 ms for TCP, and 50 until the first byte.
         assert_eq!(page(&[events]).objects[0].processing, Some(Duration::from_millis(30)));
+    }
+
+    #[test]
+    fn messages_of_the_devtools_protocol_are_refused_with_the_remedy() {
+        let text = r#"[{"method":"Page.loadEventFired","params":{}},{"method":"Network.requestWillBeSent","params":{}}]"#;
+        let error = crate::har::pages("visit", text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("chrome-har"), "{error}");
     }
 
     #[test]
