@@ -95,10 +95,10 @@ impl Turns {
         responses::command(self.request.get(..self.length.into())?)
     }
 
-    /// Returns whether the client's last message waits for an event by design: Redis' blocking commands, beanstalkd's `reserve`.
-    fn blocks(&self) -> bool {
-        let request = self.request.get(..self.length.into()).unwrap_or_default();
-        request.starts_with(b"reserve") || responses::is_blocking_redis(request)
+    /// Returns whether the client's last message waits for an event by design, as Redis' blocking commands and Kafka's Fetch do, or only
+    /// acknowledges one.
+    fn awaits_event(&self) -> bool {
+        responses::awaits_event(self.request.get(..self.length.into()).unwrap_or_default())
     }
 
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
@@ -111,7 +111,7 @@ impl Turns {
         let is_terse =
             usize::from(self.length) < HEAD_BYTES && u64::from(self.length) < length && !is_like_opener;
         self.terse = self.terse.saturating_add(u16::from(is_terse));
-        if wait >= HELD || self.blocks() {
+        if wait >= HELD || self.awaits_event() {
             self.is_held();
         }
         let since = self.unproven.map_or(since, |before| before.since);
@@ -126,7 +126,7 @@ impl Turns {
         let bound = (wait / 4).clamp(Duration::from_millis(10), Duration::from_millis(50));
         // What a stream ends with shows nothing about its beginning.
         let is_stream = self.pauses.is_some_and(|(_, count)| count >= REPEATEDLY);
-        let is_ignored = is_stream || reaction.is_none_or(|reaction| reaction > bound);
+        let is_ignored = is_stream || self.awaits_event() || reaction.is_none_or(|reaction| reaction > bound);
         let count = if is_ignored { &mut self.ignored } else { &mut self.acted };
         *count = count.saturating_add(1);
         is_ignored.then_some(since)
@@ -223,6 +223,28 @@ mod tests {
         };
         assert!(are_convincing(b"*2\r\n$4\r\nEVAL\r\n") && are_convincing(b"stats\r\n"));
         assert!(!are_convincing(b"*3\r\n$5\r\nBLPOP\r\n") && !are_convincing(b"reserve\r\n"));
+    }
+
+    #[test]
+    fn client_that_acts_on_an_event_had_not_waited_for_a_response() {
+        let acts = |request: &[u8]| {
+            let mut turns = Turns::default();
+            turns.requests(request);
+            turns.waits(Time::ZERO, Duration::from_millis(500), 500);
+            turns.handle_client_step(Some(Duration::from_millis(1))).is_none()
+        };
+        let kafka = |key: u8| [0, 0, 0, 70, 0, key, 0, 4, 0, 0, 0, 9, 0, 7, b'c'];
+        let amqp = |method: u8| [1, 0, 1, 0, 0, 0, 13, 0, 60, 0, method, 0];
+        let smb = |command: u8| {
+            let header = [0, 0, 0, 68, 0xfe, b'S', b'M', b'B', 64, 0, 0, 0, 0, 0, 0, 0, command, 0, 1, 0];
+            [&header[..], &[0, 0, 0, 0]].concat()
+        };
+        let update = |incremental: u8| [3, incremental, 0, 0, 0, 0, 3, 32, 2, 88];
+        assert_eq!([1, 11, 14, 0, 3].map(|key| acts(&kafka(key))), [false, false, false, true, true]);
+        assert_eq!([80, 120, 40].map(|method| acts(&amqp(method))), [false, false, true]);
+        assert_eq!([15, 10, 8].map(|command| acts(&smb(command))), [false, false, true]);
+        assert_eq!([1, 0].map(|incremental| acts(&update(incremental))), [false, true]);
+        assert!(!acts(b"\x40\x02\0\x07"), "PUBACK");
     }
 
     #[test]

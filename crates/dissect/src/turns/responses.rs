@@ -16,9 +16,12 @@ pub(super) fn is_pair(request: &[u8], response: &[u8]) -> bool {
     RESPONDS.iter().chain(&services::RESPONDS).any(|responds| responds(request, response))
 }
 
-/// Returns whether `request` is a command of Redis that waits for an event by design.
-pub(super) fn is_blocking_redis(request: &[u8]) -> bool {
+/// Returns whether `request` waits for an event by design, or acknowledges one, so that no response is due.
+pub(super) fn awaits_event(request: &[u8]) -> bool {
     redis_command(request).is_some_and(|command| may_block(&command))
+        || request.starts_with(b"reserve")
+        || is_held_by_kafka(request)
+        || services::awaits_event(request)
 }
 
 /// Returns whether a server's first data is the greeting for which its clients wait.
@@ -110,12 +113,24 @@ fn mongodb(request: &[u8], response: &[u8]) -> bool {
     id == to && (code == OP_REPLY || code == OP_MSG)
 }
 
-/// Kafka: the same correlation id. Fetch, JoinGroup and SyncGroup wait by design.
+/// Keys of Kafka's Fetch, JoinGroup and SyncGroup: the broker holds them until there is data, or the group is complete.
+const HELD_BY_KAFKA: [u8; 3] = [1, 11, 14];
+
+/// Kafka: the same correlation id.
 fn kafka(request: &[u8], response: &[u8]) -> bool {
     const LAST_KEY: u8 = 92;
     let Some(&[_, _, _, _, 0, key, 0, _, a, b, c, d]) = request.first_chunk::<12>() else { return false };
     let Some(&[_, _, _, _, e, f, g, h]) = response.first_chunk::<8>() else { return false };
-    key <= LAST_KEY && !matches!(key, 1 | 11 | 14) && [a, b, c, d] == [e, f, g, h]
+    key <= LAST_KEY && !HELD_BY_KAFKA.contains(&key) && [a, b, c, d] == [e, f, g, h]
+}
+
+/// A request header of Kafka: length, key, version, correlation id, and the client's name (or none, of length -1).
+fn is_held_by_kafka(request: &[u8]) -> bool {
+    const VERSIONS: u8 = 20;
+    let Some(&[0, _, _, _, 0, key, 0, version, _, _, _, _, a, b]) = request.first_chunk::<14>() else {
+        return false;
+    };
+    HELD_BY_KAFKA.contains(&key) && version <= VERSIONS && (a == 0 || (a, b) == (0xff, 0xff))
 }
 
 /// Cassandra's CQL: the same version and stream, and not an event.

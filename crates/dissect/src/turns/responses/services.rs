@@ -18,6 +18,25 @@ pub(super) const RESPONDS: [Responds; 13] = [
     remote_desktop,
 ];
 
+/// Returns whether a request waits for an event by design, or acknowledges one.
+pub(super) fn awaits_event(request: &[u8]) -> bool {
+    match request {
+        // AMQP 0-9-1: a consumer's `basic.ack`, `basic.reject` or `basic.nack` has no reply, and a heartbeat has none.
+        [1, _, _, _, _, _, _, 0, 60, 0, 80 | 90 | 120, ..] | [8, 0, 0, 0, 0, 0, 0, 0xce] => true,
+        // MQTT (version 3.1.1, sections 3.4 and 3.7): a subscriber's PUBACK and PUBCOMP end an exchange.
+        [0x40 | 0x70, 2, _, _] => true,
+        // RFB (RFC 6143, section 7.5.3): an incremental update is sent when the screen has changed.
+        [3, 1, rest @ ..] if rest.len() == 8 => true,
+        [0, _, _, _, 0xff, b'S', b'M', b'B', SMB1_LOCKING | SMB1_NOTIFYING, ..] => true,
+        _ => matches!(smb2_command(request), Some((SMB2_LOCK | SMB2_CHANGE_NOTIFY, false))),
+    }
+}
+
+const SMB1_LOCKING: u8 = 0x24;
+const SMB1_NOTIFYING: u8 = 0xa0;
+const SMB2_LOCK: u16 = 0x0a;
+const SMB2_CHANGE_NOTIFY: u16 = 0x0f;
+
 /// LDAP (RFC 4511, section 4.1.1): the same message ID, and an operation that only a server sends.
 fn ldap(request: &[u8], response: &[u8]) -> bool {
     const REQUESTS: [u8; 8] = [0x60, 0x63, 0x66, 0x68, 0x4a, 0x6c, 0x6e, 0x77];
@@ -53,11 +72,9 @@ fn kerberos(request: &[u8], response: &[u8]) -> bool {
 /// SMB 1 (MS-CIFS, section 2.2.3.1): the same command, with the flag of a reply. A notification of changes, and a lock, wait by design.
 fn smb1(request: &[u8], response: &[u8]) -> bool {
     const REPLY: u8 = 0x80;
-    const LOCKING: u8 = 0x24;
-    const NOTIFYING: u8 = 0xa0;
     const NEGOTIATE: u8 = 0x72;
     let [0, _, _, _, 0xff, b'S', b'M', b'B', command, _, _, _, _, flags, ..] = request else { return false };
-    let is_request = flags & REPLY == 0 && ![LOCKING, NOTIFYING].contains(command);
+    let is_request = flags & REPLY == 0 && ![SMB1_LOCKING, SMB1_NOTIFYING].contains(command);
     match response {
         [0, _, _, _, 0xff, b'S', b'M', b'B', of, _, _, _, _, flags, ..] => {
             is_request && of == command && flags & REPLY != 0
@@ -70,10 +87,8 @@ fn smb1(request: &[u8], response: &[u8]) -> bool {
 /// SMB 2 and 3 (MS-SMB2, section 2.2.1): the same command, with the flag of a response. A notification of changes, and a lock, wait by
 /// design.
 fn smb2(request: &[u8], response: &[u8]) -> bool {
-    const LOCK: u16 = 0x0a;
-    const CHANGE_NOTIFY: u16 = 0x0f;
     let Some((command, false)) = smb2_command(request) else { return false };
-    ![LOCK, CHANGE_NOTIFY].contains(&command) && smb2_command(response) == Some((command, true))
+    ![SMB2_LOCK, SMB2_CHANGE_NOTIFY].contains(&command) && smb2_command(response) == Some((command, true))
 }
 
 /// Returns the command of a message of SMB 2, and whether it is a response.
