@@ -154,7 +154,7 @@ mod tests {
                 edge = edge.max(start + length);
                 let to = (sender.acknowledged + arrives).min(edge);
                 sender.acknowledge(to, None, mark, None);
-                let learned = sender.receive_acks(mark.at, Duration::ZERO, [Duration::ZERO; 2], None, None);
+                let learned = sender.receive_acks(mark.at, Duration::ZERO, [Duration::ZERO; 2], None, (0, 0));
                 for known in [learned.known, sender.known] {
                     let Flight { segments, short_segments, last_short_end, .. } = sender.flight(known);
                     prop_assert_eq!((segments, short_segments, last_short_end), count_segments(&sender, known));

@@ -288,6 +288,14 @@ impl Sender {
         covers
     }
 
+    /// Returns the bytes that only a segment without data showed, if neither they nor their acknowledgement passed since; with that
+    /// segment.
+    pub fn shown_alone(&self) -> Option<(u64, Mark)> {
+        let is_missing = |hole: &&Hole| hole.end == self.shown && self.acknowledged <= hole.start;
+        let hole = self.holes.as_ref()?.iter().find(is_missing)?;
+        Some((hole.end - hole.start, Mark { at: hole.since, frame: hole.frame }))
+    }
+
     fn retransmit(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
         let order = self.position_retransmission(start, end, mark, soon);
         // Data that had arrived needs no repair: its acknowledgement was in flight at the time.
@@ -490,16 +498,16 @@ impl Sender {
         away: Duration,
         [slack, noise]: [Duration; 2],
         echo: Option<u32>,
-        repeated: Option<u64>,
+        segment: (u32, u64),
     ) -> AckFacts {
         // No acknowledgement is faster than the fastest, except by the transmission time that a shorter one saves on
         // the slowest link. A small tolerance allows for the clock.
-        let learned = self.learn_within(now, away, [CLOCK.max(away / 20), noise], echo, repeated);
+        let learned = self.learn_within(now, away, [CLOCK.max(away / 20), noise], echo, segment);
         // If that leaves none that can have triggered the segment, the minimum so far may have been too long.
         if learned.acks > 0 || learned.duplicate.is_some() || slack <= away / 20 {
             return learned;
         }
-        self.learn_within(now, away, [slack, noise], echo, repeated)
+        self.learn_within(now, away, [slack, noise], echo, segment)
     }
 
     /// Handles a further copy of an acknowledgement, as from a second point of capture: if it is that of the last one, the sender had it no
@@ -517,8 +525,11 @@ impl Sender {
         away: Duration,
         [slack, noise]: [Duration; 2],
         echo: Option<u32>,
-        repeated: Option<u64>,
+        (seq, length): (u32, u64),
     ) -> AckFacts {
+        let repeated = self.repeats(seq, length);
+        // A window that offers less than a segment and than the rest of the data stays unused (RFC 9293, section 3.8.6.2.1).
+        let needed = self.position(seq) + length.min(self.mss.get());
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
         let received_stamp = self.last_ack_stamp.filter(|_| echoes_bare).zip(echo);
@@ -564,7 +575,8 @@ impl Sender {
             if ack.bytes == 0 && !ack.widens {
                 continue;
             }
-            let early = learned.last.filter(|last: &Ack| last.at + most < now);
+            let has_window = |last: &Ack| last.edge.is_none_or(|edge| edge >= needed);
+            let early = learned.last.filter(|last| last.at + most < now && has_window(last));
             let bytes_of = |early: Option<Ack>| early.map_or(0, |early| u64::from(early.bytes));
             learned.freed += bytes_of(early);
             learned.surely_freed += bytes_of(early.filter(|early| early.at + away + noise < now));

@@ -44,14 +44,12 @@ impl Flow {
         // A gap shorter than the tolerance needs no acknowledgement within it.
         let slack =
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
-        let repeated = self.ends.of(from).sender.repeats(segment.tcp.seq, segment.length());
-        let noise = self.path.noise(from);
+        let (noise, span) = (self.path.noise(from), (segment.tcp.seq, segment.length()));
         if is_judged {
             let until = Time::ZERO + at.since(Time::ZERO + distance) + noise.min(timeout);
             messages.updated = self.conversation.update_until(from, until);
         }
-        let learned =
-            self.ends.of_mut(from).sender.receive_acks(at, distance, [slack, noise], echo, repeated);
+        let learned = self.ends.of_mut(from).sender.receive_acks(at, distance, [slack, noise], echo, span);
         self.update_burst(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_judged { sender.flight(learned.known) } else { Flight::default() };

@@ -258,3 +258,18 @@ fn paced_segment_after_a_later_acknowledgement_was_not_held() {
     };
     assert_eq!((found(974), found(500)), (false, true));
 }
+
+/// A reader on loopback, with segments of 64 kB: the first acknowledgement leaves 8 kB of window.
+#[test]
+fn segment_larger_than_the_window_was_held_by_the_window() {
+    let found = |left: u32| {
+        let lines = format!(
+            "0 C syn mss=65495\n0.01 S syn mss=65495\n0.02 C\n1 C send=20000\n1.01 S win=40000\n1.1 C send=20000\n1.2 C \
+             send=20000\n8 S ack=60000 win={left}\n29 S ack=60000 win=60000\n29.03 C send=40000\n29.1 S win=60000"
+        );
+        let found = Script { one_way_ms: 0.005, lines: &lines }.faults(VantagePoint::Client);
+        found.into_iter().map(|(cause, _)| cause).collect::<Vec<_>>()
+    };
+    assert_eq!(found(8_000), [Cause::ReceiveWindowLimited]);
+    assert!(!found(45_000).contains(&Cause::ReceiveWindowLimited), "the window had room");
+}

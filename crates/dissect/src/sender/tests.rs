@@ -22,6 +22,9 @@ fn sender() -> Sender {
     sender
 }
 
+/// A segment without data.
+const NOTHING: (u32, u64) = (0, 0);
+
 #[test]
 fn numbers_are_placed_nearest_to_what_was_sent() {
     let mut sender = Sender::default();
@@ -36,11 +39,11 @@ fn a_sender_knows_an_acknowledgement_once_it_has_arrived() {
     let mut sender = sender();
     sender.acknowledge(START + 1_000, Some(4_000), Mark { at: at(20), frame: 3 }, None).unwrap();
     assert_eq!(
-        sender.receive_acks(at(40), Duration::from_millis(30), [Duration::ZERO; 2], None, None).acks,
+        sender.receive_acks(at(40), Duration::from_millis(30), [Duration::ZERO; 2], None, NOTHING).acks,
         0
     );
     assert_eq!(sender.in_flight(), 2_000);
-    let learned = sender.receive_acks(at(50), Duration::from_millis(30), [Duration::ZERO; 2], None, None);
+    let learned = sender.receive_acks(at(50), Duration::from_millis(30), [Duration::ZERO; 2], None, NOTHING);
     assert_eq!((learned.known, learned.acks), (START, 1));
     assert_eq!(sender.flight(learned.known).segments, 2);
     sender.forget(64);
@@ -53,23 +56,27 @@ fn a_sender_that_repeats_data_or_echoes_an_earlier_timestamp_had_not_heard_of_it
     let mut sender = sender();
     sender.acknowledge(START + 1_000, Some(4_000), Mark { at: at(20), frame: 3 }, stamp(7)).unwrap();
     sender.acknowledge(START + 2_000, Some(4_000), Mark { at: at(21), frame: 4 }, stamp(9)).unwrap();
-    let repeated = sender.repeats(u32::try_from(START & 0xffff_ffff).unwrap(), 1_000);
-    assert_eq!(repeated, Some(START));
+    let again = (u32::try_from(START & 0xffff_ffff).unwrap(), 1_000);
+    assert_eq!(sender.repeats(again.0, again.1), Some(START));
     assert_eq!(
-        sender.receive_acks(at(60), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), repeated).acks,
+        sender.receive_acks(at(60), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), again).acks,
         0
     );
     // Without a repetition both seem to have arrived, until a segment echoes the first of them.
     assert_eq!(
-        sender.receive_acks(at(61), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), None).acks,
+        sender.receive_acks(at(61), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), NOTHING).acks,
         2
     );
     sender.echoes_bare = true;
     assert!(
-        sender.receive_acks(at(90), Duration::from_millis(30), [Duration::ZERO; 2], Some(7), None).was_late
+        sender
+            .receive_acks(at(90), Duration::from_millis(30), [Duration::ZERO; 2], Some(7), NOTHING)
+            .was_late
     );
     assert!(
-        !sender.receive_acks(at(91), Duration::from_millis(30), [Duration::ZERO; 2], Some(9), None).was_late
+        !sender
+            .receive_acks(at(91), Duration::from_millis(30), [Duration::ZERO; 2], Some(9), NOTHING)
+            .was_late
     );
 }
 
@@ -115,7 +122,7 @@ fn tolerance_applies_only_without_another_explanation() {
         for (to, passed) in (1..).zip(times) {
             sender.acknowledge(START + 1_000 * to, None, Mark { at: at(*passed), frame: 2 + to }, None);
         }
-        sender.receive_acks(at(now), round_trip, [slack, Duration::ZERO], None, None).acks
+        sender.receive_acks(at(now), round_trip, [slack, Duration::ZERO], None, NOTHING).acks
     };
     // The first had arrived by then and triggered it; the next, 15 ms too early, did not.
     assert_eq!(acks(&[20, 35], 120), 1);
