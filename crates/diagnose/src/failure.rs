@@ -168,8 +168,8 @@ pub(crate) struct ResetFacts {
     /// Whether messages can be read, and whether TLS is spoken.
     pub(crate) is_read: bool,
     pub(crate) is_tls: bool,
-    /// Whether it came right after data of a TLS server that had not sent `close_notify`.
-    pub(crate) is_truncation: bool,
+    /// The sign that a server which resets had not ended what it was sending.
+    pub(crate) truncation: Option<&'static str>,
     /// The hop limit of its sender's other packets, and its own.
     pub(crate) usual_hop_limit: Option<u8>,
     pub(crate) hop_limit: u8,

@@ -44,6 +44,8 @@ pub struct Exchanges<C> {
     /// Whether TLS carries PostgreSQL, as its `SSLRequest` showed, and whether its startup message has passed.
     is_postgresql: bool,
     has_started_up: bool,
+    /// Whether a side has sent the Close frame of WebSocket.
+    has_close_frame: bool,
     /// The target of a tunnel (CONNECT) that the connection has become.
     pub tunnel: Option<Box<str>>,
 }
@@ -108,6 +110,11 @@ impl<C: Clone + Default> Exchanges<C> {
     /// Returns whether HTTP/2 is spoken, in the clear or over TLS: a stream begins with a request.
     pub fn is_http2(&self) -> bool {
         self.kind() == Kind::Http2 || self.tls().is_some_and(Tls::is_http2)
+    }
+
+    /// Returns whether WebSocket is spoken, in which no side has sent a Close frame.
+    pub fn is_websocket_open(&self) -> bool {
+        self.http1.is_websocket() && !self.has_close_frame
     }
 
     /// Returns whether a TLS handshake goes on.
@@ -193,6 +200,8 @@ impl<C: Clone + Default> Exchanges<C> {
             },
             _ => {}
         }
+        self.has_close_frame |=
+            content == Content::Control && payload.first() == Some(&turn::WEBSOCKET_CLOSE);
         let is_content = match (self.kind, content) {
             (_, Content::Control) => false,
             (Kind::Tls, Content::Message) => {

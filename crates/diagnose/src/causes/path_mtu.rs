@@ -2,8 +2,8 @@
 //!
 //! **Rule**: a full segment was sent at least three times without an acknowledgement, then its data arrives in smaller
 //! segments, and no segment as large was ever acknowledged before; or it is never acknowledged although the peer still
-//! sends. **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the
-//! segments, the router's message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment
+//! sends; or, at the receiver, nothing of a response comes, though the sequence number of a later packet without data shows it.
+//! **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment
 //! larger than the MSS (a network card splits it later).
 //!
 //! An MSS below Ethernet's is a note: a tunnel, or a firewall that clamps it.
@@ -133,6 +133,19 @@ pub(crate) fn split(
         report_of(reported)
     );
     Some(Wait { from: since, to: mark, side: from }.finding(Cause::PathMtu, evidence))
+}
+
+/// Detects a response of which nothing came, though a later packet without data shows that it was `sent`: small packets pass.
+pub(crate) fn never_came(since: Mark, (sent, shown): (u64, Mark), mss: u64) -> Option<Finding> {
+    let wait = Wait { from: since, to: shown, side: Side::Server };
+    let evidence = format!(
+        "after packet {} the server sent {sent} bytes, as the sequence number of packet {} shows, and \
+         none of them came in {}, though its packets without data did",
+        since.frame,
+        shown.frame,
+        millis(wait.duration())
+    );
+    (sent >= mss && wait.duration() >= MIN_SILENCE).then(|| wait.finding(Cause::PathMtu, evidence))
 }
 
 /// Returns a clause on what a router reported.

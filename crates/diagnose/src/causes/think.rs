@@ -288,7 +288,8 @@ fn path_time(gap: &Gap) -> Duration {
 /// Handles a side that closes the connection instead of waiting on. If a request has no response, it waited for that;
 /// if the close ends the response, the server took this long to send it.
 fn abandoned(gap: &Gap) -> Option<Ruling> {
-    let is_open = gap.messages.is_until_close && gap.wait.side == Side::Server && gap.continues();
+    let is_message = gap.messages.is_until_close && !gap.messages.is_pushed;
+    let is_open = is_message && gap.wait.side == Side::Server && gap.continues();
     let is_unanswered = gap.messages.unanswered.is_some_and(|count| count > 0)
         && gap.before == GapStart::Data(Side::Client)
         && if gap.wait.side == Side::Server { gap.has_all } else { gap.is_heard };

@@ -200,7 +200,7 @@ impl Flow {
             sending: Both { client: sending(Side::Client), server: sending(Side::Server) },
             is_read: self.conversation.unanswered().is_some(),
             is_tls: self.conversation.tls().is_some(),
-            is_truncation: self.is_response_truncated(at),
+            truncation: self.truncation(at),
             usual_hop_limit: self.path.hop_limit(from),
             hop_limit,
             // A host that numbers its packets has numbered the reset, too.
@@ -233,17 +233,31 @@ impl Flow {
         sent.saturating_sub(sender.acknowledged + u64::from(syn))
     }
 
-    /// Returns whether a reset by a TLS server at `at` truncates its response: each side sends `close_notify` before it closes
-    /// (RFC 8446, section 6.1), and no server closes an idle connection so soon. One that ends before it has read the client's last
-    /// control traffic resets, too.
-    fn is_response_truncated(&self, at: Time) -> bool {
+    /// Returns the sign that a reset by the server at `at` truncates what it sends. In TLS each side sends `close_notify` before it
+    /// closes (RFC 8446, section 6.1), and no server closes an idle connection so soon. One that ends before it has read the client's
+    /// last control traffic resets, too. In WebSocket each side sends a Close frame (RFC 6455, section 7.1.2). Elsewhere a message that
+    /// ends with full segments alone is an exception.
+    fn truncation(&self, at: Time) -> Option<&'static str> {
         const NOT_IDLE: Duration = Duration::from_secs(1);
         const TO_READ: Duration = Duration::from_millis(20);
         let is_recent = self.before == GapStart::Data(Side::Server) && at.since(self.last.at) < NOT_IDLE;
         let is_unread = |sent: Time| sent >= self.last.at && at.since(sent) < TO_READ;
-        let is_recent = is_recent && !self.ends.client.sender.sent_last.is_some_and(is_unread);
-        let tls = self.conversation.tls();
-        is_recent && tls.is_some_and(|tls| tls.is_read() && tls.contents.server > 0 && !tls.has_closed.server)
+        let is_read = !self.ends.client.sender.sent_last.is_some_and(is_unread);
+        let EndState { sender, pieces, .. } = &self.ends.server;
+        let is_full = *pieces == 0 && u64::from(sender.largest_flight) >= 2 * sender.mss.get();
+        match self.conversation.tls() {
+            Some(tls) => {
+                (is_recent && is_read && tls.is_read() && tls.contents.server > 0 && !tls.has_closed.server)
+                    .then_some(
+                        "its data had just come, and TLS ends with a close_notify, which it did not send",
+                    )
+            }
+            None if self.conversation.is_websocket_open() => {
+                Some("no side had sent the Close frame with which WebSocket ends")
+            }
+            None => (is_recent && is_full && self.conversation.unanswered().is_none())
+                .then_some("its last segments were full, so it had more to send"),
+        }
     }
 
     /// Reports the reset, unless its sender had retransmitted its data in vain, or it left requests without a response.
@@ -261,6 +275,7 @@ impl Flow {
             self.settle_split(side);
         }
         self.settle_reported_mtu();
+        self.settle_response_that_never_came();
         self.settle_cut();
         self.settle_tls();
         let error = self.conversation.error().map(|error| reset_mid_transfer::of_stream(&error));
@@ -291,6 +306,20 @@ impl Flow {
         let failure = path_mtu::split(from, &split, largest, reported);
         if let Some(failure) = failure.filter(|_| self.findings.times(Cause::PathMtu) == 0) {
             self.find_failure(failure);
+        }
+    }
+
+    /// Reports a response of which nothing came, though a later packet shows that it was sent.
+    fn settle_response_that_never_came(&mut self) {
+        let Some(shown) = self.ends.server.sender.shown_alone() else { return };
+        let request = self.conversation.first_unanswered().unwrap_or(self.started);
+        let mss = self.ends.server.sender.mss.get();
+        if let Some(finding) =
+            path_mtu::never_came(request, shown, mss).filter(|_| self.is_largest(Side::Server, mss))
+        {
+            let time = self.findings.retract(Cause::ServerThink, Side::Client, request.at);
+            self.account.transfer(Share::Stall(Cause::ServerThink), Share::Stall(Cause::PathMtu), time);
+            self.add(finding);
         }
     }
 

@@ -3,6 +3,7 @@
 use dissect::sender::Sender;
 use dissect::{Mark, Segment, Side};
 use wire::Duration;
+use wire::packet::Flags;
 
 use crate::cause::{Cause, Describe as _};
 use crate::causes::connection_per_request::PreviousConnection;
@@ -382,7 +383,9 @@ impl Flow {
     /// Handles a reset by the server while requests are pending; `last` is the event before it.
     pub(super) fn find_lost_responses(&mut self, segment: &Segment<'_>, last: Mark) {
         let Segment { from, at, frame, .. } = *segment;
-        if from != Side::Server {
+        // A reset without ACK denies that the connection exists (RFC 9293, section 3.10.7.1). A program that closes acknowledges.
+        let is_denied = !segment.has(Flags::ACK) && !self.reference.server.has_ended;
+        if from != Side::Server || is_denied && self.conversation.is_within(Side::Server) {
             return;
         }
         let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;

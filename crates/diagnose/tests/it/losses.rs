@@ -254,3 +254,32 @@ fn greeting_of_a_server_of_files_was_awaited() {
     };
     assert_eq!(["220 ready", "welcome"].map(is_blamed), [true, false]);
 }
+
+/// Captured at the client: the server's acknowledgement of the FIN has a sequence number 14,600 bytes ahead.
+#[test]
+fn response_that_was_sent_and_never_came_is_not_the_servers_time() {
+    let found = |sent: &str, waits: u32| {
+        let lines = format!(
+            "30 C text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n\n45 S\n50 S {sent}lost\n{waits} C fin\n{}.1 S",
+            waits + 15
+        );
+        let report = at_client(&lines);
+        let worth = report.findings.into_iter().filter(|finding| finding.severity.is_worth_fixing());
+        worth.map(|finding| finding.cause).collect::<Vec<_>>()
+    };
+    assert_eq!(found("send=14600 ", 6_000), [Cause::PathMtu]);
+    assert_eq!(found("send=0 ", 6_000), [Cause::ServerThink], "nothing was sent");
+    assert_eq!(found("send=900 ", 6_000), [Cause::ServerThink], "it would have fitted");
+}
+
+#[test]
+fn end_of_a_stream_of_events_is_no_late_response() {
+    let is_slow = |kind: &str| {
+        let head = format!("text=HTTP/1.1 200 OK\\r\\nContent-Type: {kind}\\r\\n\\r\\n");
+        let lines = format!(
+            "30 C text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n\n45 S {head}\n60 C\n61 S send=40\n76 C\n861 S fin"
+        );
+        at_client(&lines).findings.iter().any(|finding| finding.cause == Cause::ServerThink)
+    };
+    assert_eq!(["text/event-stream", "text/html"].map(is_slow), [false, true]);
+}

@@ -15,6 +15,7 @@ mod nagle;
 mod one_direction;
 mod openings;
 mod quic;
+mod resets;
 
 /// Faults that they show.
 #[path = "../support/faults.rs"]

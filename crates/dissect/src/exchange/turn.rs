@@ -87,10 +87,13 @@ fn is_redis_session(payload: &[u8]) -> bool {
     COMMANDS.iter().any(|name| command.eq_ignore_ascii_case(name))
 }
 
+/// First byte of a Close frame of WebSocket (RFC 6455, section 5.5.1).
+pub(super) const WEBSOCKET_CLOSE: u8 = 0x88;
+
 /// Returns whether a segment is one whole control frame of WebSocket (RFC 6455, section 5.5): ping, pong or close.
 pub(super) fn is_websocket_control(payload: &[u8]) -> bool {
     const MASK_BYTES: usize = 4;
-    let &[0x88..=0x8a, length, ..] = payload else { return false };
+    let &[WEBSOCKET_CLOSE..=0x8a, length, ..] = payload else { return false };
     let mask = if length & 0x80 != 0 { MASK_BYTES } else { 0 };
     payload.len() == 2 + mask + usize::from(length & 0x7f)
 }
