@@ -2,8 +2,11 @@
 //!
 //! **Rule**: the sender's DATA had used up the window of its stream or of the connection, and it continued after the frame
 //! that opened it again. Over TLS, which hides windows: TCP let it go on, or had sent all records whole, down to a short segment, and
-//! it went on when a record came that only such frames can be. **Evidence**: the packets of both, and the window's size. **Refuted by**: a connection whose
-//! beginning was not captured, so that windows are not known.
+//! it went on when a record came that only such frames can be. **Evidence**: the packets of both, and the window's size. **Refuted by**: a
+//! connection whose beginning was not captured, so that windows are not known.
+//!
+//! A receiver that updates a used-up window later than a round trip has not read (RFC 9113, section 5.2.2): a wider window would
+//! fill, too, and reading saves the time.
 
 use dissect::Mark;
 use http2::window::WindowLimit;
@@ -17,12 +20,18 @@ use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender had used up HTTP/2's flow-control window and waited for WINDOW_UPDATE.",
-    fixes: &[Fix {
-        party: Party::ReceivingApplication,
-        change: "a larger window than rate times round trip: gRPC-Go WithInitialWindowSize and WithInitialConnWindowSize, \
-                 Go http2.Transport MaxReceiveBufferPerStream, Node initialWindowSize and setLocalWindowSize, nginx \
-                 http2_body_preread_size, Java flowControlWindow, Python h2 initial_window_size",
-    }],
+    fixes: &[
+        Fix {
+            party: Party::ReceivingApplication,
+            change: "a larger window than rate times round trip: gRPC-Go WithInitialWindowSize and WithInitialConnWindowSize, \
+                     Go http2.Transport MaxReceiveBufferPerStream, Node initialWindowSize and setLocalWindowSize, nginx \
+                     http2_body_preread_size, Java flowControlWindow, Python h2 initial_window_size",
+        },
+        Fix {
+            party: Party::ReceivingApplication,
+            change: "where updates come late: read as soon as data is there, and do the slow work elsewhere",
+        },
+    ],
     is_fault: true,
     min_duration: Duration::from_millis(1),
 };
@@ -36,9 +45,19 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let known = updated.at + gap.path.to_sender.unwrap_or_default();
     let is_reaction = known + reaction >= gap.wait.to.at && updated.at < gap.wait.to.at;
     // A wider window would still take the time that it needs to open, and the link for as many bytes.
-    let saving = Some(opening::saved_with_room(gap).min(gap.duration()));
+    let saving = opening::saved_with_room(gap).max(unread(gap).unwrap_or_default());
+    let saving = Some(saving.min(gap.duration()));
     let cause = Cause::Http2FlowControl;
     is_reaction.then(|| Ruling { saving, ..Ruling::all(gap, cause, evidence) })
+}
+
+/// Returns the time for which the receiver had a window's worth of data, and did not read it.
+fn unread(gap: &Gap) -> Option<Duration> {
+    /// Above what a busy host needs.
+    const LATE: Duration = Duration::from_millis(20);
+    let blocked = gap.messages.blocked?;
+    let held = blocked.updated?.at.since(blocked.since.at).saturating_sub(gap.path.round_trip);
+    (held >= LATE).then_some(held)
 }
 
 /// Returns the update for which the sender waited, and the time that it may take to go on.
@@ -79,13 +98,18 @@ fn evidence(gap: &Gap) -> String {
     };
     format!(
         "the {} had used up the {window} of HTTP/2, {} bytes (packet {}), and continued (packet {}) after WINDOW_UPDATE (packet \
-         {}), {} later; TCP's windows allowed more",
+         {}), {} later; TCP's windows allowed more{}",
         gap.wait.side,
         blocked.size,
         blocked.since.frame,
         gap.wait.to.frame,
         blocked.updated.map_or(0, |mark| mark.frame),
-        millis(gap.duration())
+        millis(gap.duration()),
+        unread(gap).map_or_else(String::new, |held| format!(
+            "; the {} did not read for {}",
+            gap.wait.side.other(),
+            millis(held)
+        ))
     )
 }
 
@@ -99,7 +123,7 @@ mod tests {
         \\x00\\x04\\x00\\x00\\x10\\x00\n30.1 C hex=0000020105000000018286";
 
     /// A response in DATA frames of 1,024 bytes, four in a window; the client updates the window after each four.
-    fn response(windows: usize) -> String {
+    fn response(windows: usize, late: f64) -> String {
         let mut lines = format!("{PREFACE}\n45.5 S hex=00000101040000000188\n");
         let mut at = 45.6;
         for _ in 0..windows {
@@ -107,20 +131,34 @@ mod tests {
                 let data = format!("000400000000000001{}", "78".repeat(1_024));
                 lines += &format!("{:.2} S hex={data}\n", at + 0.1 * f64::from(number));
             }
-            lines += &format!("{:.2} C hex=00000408000000000100001000\n", at + 15.4);
-            at += 30.5;
+            lines +=
+                &format!("{:.2} C\n{:.2} C hex=00000408000000000100001000\n", at + 15.35, at + 15.4 + late);
+            at += 30.5 + late;
         }
         opened(15.0, &lines)
     }
 
     #[test]
     fn sender_that_waits_for_a_window_update_is_limited_by_it() {
-        let lines = response(4);
+        let lines = response(4, 0.0);
         for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let faults = Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point);
             let causes: Vec<Cause> = faults.iter().map(|(cause, _)| *cause).collect();
             assert_eq!(causes, [Cause::Http2FlowControl; 3], "{vantage_point:?}");
         }
+    }
+
+    #[test]
+    fn window_that_its_reader_updates_late_is_worth_fixing_whatever_its_size() {
+        let saving = |late: f64| {
+            let report =
+                Script { one_way_ms: 15.0, lines: &response(3, late) }.diagnose(VantagePoint::Server);
+            let count = report.counts.iter().find(|count| count.cause == Cause::Http2FlowControl);
+            (count.map(|count| count.saving.as_millis_f64().round()), report.is_worth_fixing())
+        };
+        let (saved, is_worth_fixing) = saving(200.0);
+        assert!(saved >= Some(400.0) && is_worth_fixing, "{saved:?}");
+        assert!(saving(0.0).0 < Some(100.0), "{:?}", saving(0.0));
     }
 
     /// Flights of five whole records over TLS, each acknowledged, then updated; the next leaves `reaction` ms after the update.
