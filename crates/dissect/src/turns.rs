@@ -169,6 +169,12 @@ impl Turns {
         self.opening = Some((since, wait));
     }
 
+    /// Returns when the wait for the server's last message began, if an idle time within that message is as long: the message is a
+    /// stream, and its beginning one of its events.
+    pub fn idles(&self, idle: Duration) -> Option<Time> {
+        self.opening.filter(|(_, wait)| *wait <= idle * 3 / 2).map(|(since, _)| since)
+    }
+
     /// Records a pause of the server in the middle of a message. Returns when the first one began, if the message is a
     /// stream, or paced: it pauses repeatedly. The wait for its beginning is one of them if it took about as long.
     pub fn pauses(&mut self, since: Time, pause: Duration) -> Option<Time> {

@@ -128,6 +128,19 @@ impl Flow {
         }
     }
 
+    /// Handles data of the server for which no side waited: a push, an event of a stream, or the end of a poll.
+    fn handle_idle(&mut self, gap: &Gap) {
+        if gap.continues()
+            && let Some(opened) = self.turns.idles(gap.duration())
+        {
+            self.findings.doubt_if(Cause::ServerThink, STREAMED, |finding| finding.at >= opened);
+        }
+        self.has_pushed |= gap.continues() && !gap.is_control;
+        if gap.before == GapStart::Data(Side::Client) && !gap.is_control {
+            self.turns.is_held();
+        }
+    }
+
     fn judge(&mut self, gap: &Gap, ruling: Option<Ruling>) {
         let Some(ruling) = ruling else {
             self.spend_unknown(Doubt::of(gap), gap.duration());
@@ -142,11 +155,8 @@ impl Flow {
             }
             return;
         };
-        let is_push = gap.wait.side == Side::Server && gap.continues() && matches!(gap.end, GapEnd::Data);
-        self.has_pushed |= is_push && ruling.share == Share::Idle && !gap.is_control;
-        let is_turn = gap.wait.side == Side::Server && gap.before == GapStart::Data(Side::Client);
-        if is_turn && ruling.share == Share::Idle && matches!(gap.end, GapEnd::Data) && !gap.is_control {
-            self.turns.is_held();
+        if ruling.share == Share::Idle && gap.wait.side == Side::Server && matches!(gap.end, GapEnd::Data) {
+            self.handle_idle(gap);
         }
         self.spend(Share::RoundTrip, ruling.since.since(gap.wait.from.at));
         let spent = gap.wait.to.at.since(ruling.since);

@@ -283,3 +283,20 @@ fn end_of_a_stream_of_events_is_no_late_response() {
     };
     assert_eq!(["text/event-stream", "text/html"].map(is_slow), [false, true]);
 }
+
+/// A subscription of gRPC: the head of its response comes with the first event, 12 s after the request.
+#[test]
+fn first_event_of_a_stream_is_as_late_as_the_others() {
+    let is_slow = |next: &str| {
+        let preface =
+            "30 C text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00";
+        let event = "00000400000000000100000000";
+        let lines = format!(
+            "{preface}\n30.1 C hex=0000020105000000018286\n45.2 S hex=000000040000000000\n60.3 C\n12045 S \
+             hex=00000101040000000188{event}\n12060 C\n{next}"
+        );
+        at_client(&lines).is_worth_fixing()
+    };
+    assert!(!is_slow("24045 S hex=00000400000000000100000000\n24060 C"));
+    assert!(is_slow("12061 C fin\n12076 S fin"), "a single response");
+}

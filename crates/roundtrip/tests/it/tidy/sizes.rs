@@ -34,7 +34,7 @@ const LONGER_FUNCTIONS: [(&str, usize); 17] = [
     ("crates/diagnose/src/flow.rs handle_data", 139),
     ("crates/diagnose/src/flow/acknowledgements.rs handle_ack", 72),
     ("crates/diagnose/src/flow/facts.rs gap", 114),
-    ("crates/diagnose/src/flow/ledger.rs judge", 91),
+    ("crates/diagnose/src/flow/ledger.rs judge", 85),
     ("crates/load/src/run.rs run_until", 125),
     ("crates/measure/src/fidelity.rs missing_anywhere", 71),
     ("crates/measure/src/run.rs fetch", 75),
