@@ -67,8 +67,9 @@ fn busy_periods(items: &[Item], known: impl Fn(usize) -> Option<Duration>) -> Ve
             continue;
         }
         let is_open = connection.and_then(|id| opened.get(id)).is_none_or(|open| *open <= known);
-        // Only Chromium records priorities, and only its phases are known to begin when it knows an object.
-        let is_chromiums = item.entry.clues.priority.is_some();
+        // Only Chromium's phases are known to begin when it knows an object; Safari's priorities are in lower case.
+        let priority = item.entry.clues.priority.as_deref();
+        let is_chromiums = priority.is_some_and(|name| name.starts_with(char::is_uppercase));
         if index > 0 && is_chromiums && item.is_multiplexed() && is_open {
             waits.push((known, item.begun()));
         }
