@@ -215,8 +215,10 @@ impl Tally {
             // A client's stall within a handshake is graded as a server's.
             let is_promoted = finding.severity > Severity::most(cause);
             let graded = if is_promoted { Cause::ServerThink } else { cause };
+            // The short waits that the worst finding also saves are those of other requests.
+            let of_it = if graded == Cause::ServerThink { saving.min(finding.lost) } else { saving };
             if is_of_saving {
-                finding.severity = finding.severity.min(Severity::of(graded, saving, waited));
+                finding.severity = finding.severity.min(Severity::of(graded, of_it, waited));
             }
             finding.severity = finding.severity.unless(finding.confidence == Confidence::Low);
             sum += if finding.confidence == Confidence::High { saving } else { Duration::ZERO };
@@ -558,6 +560,19 @@ mod tests {
         assert_eq!(graded(Cause::ServerThink, &[44, 45, 46], Confidence::High), [Severity::Low; 3]);
         // The time lost does not count.
         assert_eq!(graded(Cause::ReceiveWindowLimited, &[0], Confidence::High), [Severity::Low]);
+    }
+
+    #[test]
+    fn short_waits_of_other_requests_make_no_request_slow() {
+        let of = |millis: u64| {
+            let (mut findings, wait) = (Findings::default(), Duration::from_millis(millis));
+            let found =
+                Finding { cause: Cause::ServerThink, lost: wait, saving: Some(wait), ..finding(millis) };
+            findings.add(Cause::ServerThink, [wait; 2], 64, || found);
+            (0..5).for_each(|_| findings.add_short(Cause::ServerThink, Duration::from_millis(10)));
+            findings.into_sorted(SECOND).0[0].severity
+        };
+        assert_eq!([86, 110].map(of), [Severity::Low, Severity::Medium]);
     }
 
     #[test]
