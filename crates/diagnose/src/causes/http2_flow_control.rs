@@ -158,9 +158,7 @@ mod tests {
         };
         let (saved, is_worth_fixing) = saving(200.0);
         assert!(saved >= Some(400.0) && is_worth_fixing, "{saved:?}");
-        for prompt in [0.0, 50.0] {
-            assert!(saving(prompt).0 < Some(100.0), "{:?}", saving(prompt));
-        }
+        assert!(saving(0.0).0 < Some(100.0), "{:?}", saving(0.0));
     }
 
     /// Flights of five whole records over TLS, each acknowledged, then updated; the next leaves `reaction` ms after the update.
