@@ -9,20 +9,20 @@ mod table;
 use http2::hpack::prefixed::{integer, string, take_integer, take_string};
 use http2::hpack::{Field, MAX_LIST_BYTES};
 
-use table::STATIC;
+use table::{NAME_LENGTHS, STATIC};
 
 /// Appends a section of these fields.
 pub fn encode<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, into: &mut Vec<u8>) {
     // Required Insert Count and Base: no dynamic table.
     into.extend([0, 0]);
     for (name, value) in fields {
-        literal(name, value, into);
+        literal(name, value, find(name, value), into);
     }
 }
 
-/// Appends a field without the dynamic table.
-fn literal(name: &[u8], value: &[u8], into: &mut Vec<u8>) {
-    match find(name, value) {
+/// Appends a field without the dynamic table; `known` is its entry in the static one.
+fn literal(name: &[u8], value: &[u8], known: Option<(usize, bool)>, into: &mut Vec<u8>) {
+    match known {
         Some((index, true)) => integer(0xc0, 6, index, into),
         Some((index, false)) => {
             integer(0x50, 4, index, into);
@@ -76,8 +76,12 @@ fn static_field(first: u8, rest: &mut &[u8]) -> Option<Field> {
 /// The static entry of a field, and whether its value is the same.
 fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
     let mut named = None;
-    for (index, entry) in STATIC.iter().enumerate().filter(|(_, entry)| entry.0 == name) {
-        if entry.1 == value {
+    for index in (0..STATIC.len()).filter(|index| NAME_LENGTHS[*index] == name.len()) {
+        let (of_index, other) = STATIC[index];
+        if of_index != name {
+            continue;
+        }
+        if other == value {
             return Some((index, true));
         }
         named.get_or_insert(index);

@@ -46,19 +46,25 @@ impl Encoder {
         instructions: &mut Vec<u8>,
     ) {
         let fields: Vec<(&[u8], &[u8])> = fields.into_iter().collect();
-        let places: Vec<Option<usize>> =
-            fields.iter().map(|(name, value)| self.place(name, value, instructions)).collect();
-        let required = places.iter().flatten().map(|place| place + 1).max().unwrap_or(0);
+        let places: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| {
+                let known = find(name, value);
+                (known, self.place(name, value, known, instructions))
+            })
+            .collect();
+        let required =
+            places.iter().filter_map(|(_, place)| *place).map(|place| place + 1).max().unwrap_or(0);
         match required {
             0 => section.push(0),
             required => integer(0, 8, required % (2 * self.max_entries()) + 1, section),
         }
         // Base is the Required Insert Count: no reference is beyond it.
         section.push(0);
-        for ((name, value), place) in fields.into_iter().zip(places) {
+        for ((name, value), (known, place)) in fields.into_iter().zip(places) {
             match place {
                 Some(place) => integer(0x80, 6, required - 1 - place, section),
-                None => super::literal(name, value, section),
+                None => super::literal(name, value, known, section),
             }
         }
     }
@@ -68,8 +74,13 @@ impl Encoder {
     }
 
     /// The entry of a field, inserted if it may be; `None` if the static table has it, or it is sent literally.
-    fn place(&mut self, name: &[u8], value: &[u8], instructions: &mut Vec<u8>) -> Option<usize> {
-        let known = find(name, value);
+    fn place(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        known: Option<(usize, bool)>,
+        instructions: &mut Vec<u8>,
+    ) -> Option<usize> {
         if self.capacity == 0 || matches!(known, Some((_, true))) || DIFFERENT.contains(&name) {
             return None;
         }

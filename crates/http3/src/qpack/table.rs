@@ -1,7 +1,19 @@
 //! QPACK's static table.
 
 /// Entries, numbered from 0 (RFC 9204, appendix A).
-pub(super) static STATIC: [(&[u8], &[u8]); 99] = [
+pub(super) static STATIC: [(&[u8], &[u8]); 99] = ENTRIES;
+
+/// Lengths of the names, which are compared first.
+pub(super) static NAME_LENGTHS: [usize; 99] = {
+    let (mut lengths, mut index) = ([0; 99], 0);
+    while index < lengths.len() {
+        lengths[index] = ENTRIES[index].0.len();
+        index += 1;
+    }
+    lengths
+};
+
+const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b":authority", b""),
     (b":path", b"/"),
     (b"age", b"0"),

@@ -30,9 +30,13 @@ pub(crate) struct NullTls {
     pub(crate) remembered: Vec<u8>,
 }
 
-struct Null;
+/// Keys without ciphers. `KEEPS_LENGTH`: the length of a payload is read, as a server counts its client's first packet, without the
+/// tag, against its limit before validation.
+struct Null<const KEEPS_LENGTH: bool>;
 
-impl HeaderKey for Null {
+const NULL: Null<false> = Null;
+
+impl HeaderKey for Null<false> {
     fn decrypt(&self, _: usize, _: &mut [u8]) {}
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
     /// As of AES and ChaCha20 (RFC 9001, section 5.4).
@@ -41,14 +45,17 @@ impl HeaderKey for Null {
     }
 }
 
-impl PacketKey for Null {
+impl<const KEEPS_LENGTH: bool> PacketKey for Null<KEEPS_LENGTH> {
     fn encrypt(&self, _: u64, _: &mut [u8], _: usize) {}
 
-    fn decrypt(&self, _: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
-        let length = payload.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?;
-        // A server counts the length of a client's first packet, without the tag, against its limit before validation.
-        let is_long = header.first().is_some_and(|first| first & 0x80 != 0);
-        payload.truncate(if is_long { length } else { without_padding(&payload[..length]) });
+    fn decrypt(&self, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        payload.truncate(payload.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?);
+        let length = without_padding(payload);
+        if KEEPS_LENGTH {
+            lengthen_padding(&mut payload[length..]);
+        } else {
+            payload.truncate(length);
+        }
         Ok(())
     }
 
@@ -65,8 +72,8 @@ impl PacketKey for Null {
     }
 }
 
-/// Length of a packet's frames without PADDING at the end, which the library would read byte by byte: that of probes for larger
-/// datagrams. Padding behind other frames than theirs stays (RFC 9000, section 19).
+/// Length of a packet's frames without PADDING at the end, which the library would read byte by byte: that of Initial packets, and
+/// of probes for larger datagrams. Padding behind other frames than theirs stays (RFC 9000, section 19).
 fn without_padding(frames: &[u8]) -> usize {
     let mut rest = frames;
     while let Some((kind, after)) = rest.split_first()
@@ -89,6 +96,12 @@ fn without_padding(frames: &[u8]) -> usize {
         }
     }
     frames.len()
+}
+
+/// Replaces bytes of PADDING by as few frames as take their place: a type may fill eight bytes (section 16).
+fn lengthen_padding(padding: &mut [u8]) {
+    const LONGEST: [u8; 8] = [0xc0, 0, 0, 0, 0, 0, 0, 0];
+    padding.as_chunks_mut().0.fill(LONGEST);
 }
 
 const PADDING: u8 = 0;
@@ -115,11 +128,11 @@ fn skip_crypto(frame: &[u8]) -> Option<&[u8]> {
 }
 
 fn keys() -> Keys {
-    Keys { header: KeyPair { local: Box::new(Null), remote: Box::new(Null) }, packet: packet_keys() }
+    Keys { header: KeyPair { local: Box::new(NULL), remote: Box::new(NULL) }, packet: packet_keys() }
 }
 
 fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: Box::new(Null), remote: Box::new(Null) }
+    KeyPair { local: Box::new(NULL), remote: Box::new(NULL) }
 }
 
 /// Key of stateless resets and of tokens: a sum instead of a signature.
@@ -181,7 +194,9 @@ impl ClientConfig for NullTls {
 
 impl ServerConfig for NullTls {
     fn initial_keys(&self, _: u32, _: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        Ok(keys())
+        let mut keys = keys();
+        keys.packet.remote = Box::new(Null::<true>);
+        Ok(keys)
     }
 
     fn retry_tag(&self, _: u32, _: &ConnectionId, _: &[u8]) -> [u8; 16] {
@@ -290,7 +305,7 @@ impl Session for NullSession {
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         self.has_early_data()
-            .then(|| (Box::new(Null) as Box<dyn HeaderKey>, Box::new(Null) as Box<dyn PacketKey>))
+            .then(|| (Box::new(NULL) as Box<dyn HeaderKey>, Box::new(NULL) as Box<dyn PacketKey>))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -383,5 +398,21 @@ mod tests {
         assert_eq!(padded(&[8, 4]), 902);
         assert_eq!(without_padding(&[CRYPTO, 0, 9, 0, 0]), 5);
         assert_eq!(without_padding(&[PING, 8, 0, 0]), 4);
+    }
+
+    #[test]
+    fn padding_of_a_first_packet_keeps_its_length_in_fewer_frames() {
+        let mut payload = BytesMut::from(&[&[PING][..], &[0; 21], &[7; TAG_BYTES]].concat()[..]);
+        PacketKey::decrypt(&Null::<true>, 0, &[], &mut payload).unwrap();
+        assert_eq!(payload.len(), 22);
+        let (mut rest, mut frames) = (&payload[1..], 0);
+        while let Some(kind) = varint::take(&mut rest) {
+            assert_eq!(kind, u64::from(PADDING));
+            frames += 1;
+        }
+        assert_eq!((frames, rest.len()), (2 + 5, 0));
+        let mut payload = BytesMut::from(&[&[PING][..], &[0; 21], &[7; TAG_BYTES]].concat()[..]);
+        PacketKey::decrypt(&NULL, 0, &[], &mut payload).unwrap();
+        assert_eq!(payload[..], [PING]);
     }
 }

@@ -70,7 +70,8 @@ pub struct Endpoint {
     client: Option<QuicClientConfig>,
     /// Behaviour of the servers that a client with early data remembers.
     remembered: Option<Profile>,
-    connections: BTreeMap<ConnectionHandle, Connection>,
+    /// Each is some kilobytes large.
+    connections: BTreeMap<ConnectionHandle, Box<Connection>>,
     ids: BTreeMap<ConnectionId, ConnectionHandle>,
     /// Number of connections so far.
     opened: u32,
@@ -156,7 +157,7 @@ impl Endpoint {
     fn insert(&mut self, handle: ConnectionHandle, quic: quinn_proto::Connection) -> ConnectionId {
         let id = ConnectionId(self.opened);
         self.opened += 1;
-        let mut connection = Connection::new(id, quic, &self.profile);
+        let mut connection = Box::new(Connection::new(id, quic, &self.profile));
         if connection.is_connected {
             connection.open_control(&self.profile);
             if let Some(server) = self.remembered.filter(|_| self.profile.has_dynamic_fields) {
@@ -230,7 +231,7 @@ impl Endpoint {
 
     fn connection(&mut self, id: ConnectionId) -> Option<(ConnectionHandle, &mut Connection)> {
         let handle = *self.ids.get(&id)?;
-        Some((handle, self.connections.get_mut(&handle)?))
+        Some((handle, self.connections.get_mut(&handle)?.as_mut()))
     }
 
     /// Handles a datagram of a peer.
