@@ -1,16 +1,17 @@
 //! Invariants for any bytes of a stream of HTTP/3: frames are the same at every cut and bounded, field sections are decoded
-//! again after they have been encoded, and readers of streams return.
+//! again after they have been encoded, QPACK's tables are the same at every cut, and readers of streams return.
 
 use http3::frame::{FrameReader, MAX_FRAME_BYTES, Part};
+use http3::qpack::dynamic::{Decoder, Section};
 use http3::{qpack, stream, varint};
 
 /// Panics if these bytes violate an invariant.
 pub(crate) fn check(bytes: &[u8]) {
     stream::check(bytes);
-    let whole = frames(&[bytes]);
+    let whole = (frames(&[bytes]), table(&[bytes], bytes));
     for cut in [1, 2, 3, 9, 17, bytes.len() / 2] {
         let (head, rest) = bytes.split_at(cut.min(bytes.len()));
-        assert_eq!(frames(&[head, rest]), whole, "cut at {cut}");
+        assert_eq!((frames(&[head, rest]), table(&[head, rest], bytes)), whole, "cut at {cut}");
     }
     let mut rest = bytes;
     if let Some(value) = varint::take(&mut rest) {
@@ -43,4 +44,11 @@ fn frames(chunks: &[&[u8]]) -> Frames {
         }
     }
     (data, frames, false)
+}
+
+/// A section after these instructions, if they are valid.
+fn table(instructions: &[&[u8]], section: &[u8]) -> Option<Section> {
+    let mut decoder = Decoder::new(4_096);
+    let is_valid = instructions.iter().all(|instructions| decoder.instruct(instructions).is_some());
+    is_valid.then(|| decoder.decode(section))
 }

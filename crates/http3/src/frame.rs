@@ -152,6 +152,12 @@ pub fn settings(settings: &[(u64, u64)], into: &mut Vec<u8>) {
     frame(SETTINGS, &payload, into);
 }
 
+/// Iterates over the identifiers and values of SETTINGS, up to a cut.
+pub fn read_settings(payload: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    let mut rest = payload;
+    std::iter::from_fn(move || Some((varint::take(&mut rest)?, varint::take(&mut rest)?)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

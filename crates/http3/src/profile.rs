@@ -52,7 +52,7 @@ pub enum Congestion {
 }
 
 /// Setting of the maximum bytes of a dynamic table (RFC 9204, section 5).
-pub(crate) const QPACK_MAX_TABLE_CAPACITY: u64 = 1;
+pub const QPACK_MAX_TABLE_CAPACITY: u64 = 1;
 const MAX_FIELD_SECTION_SIZE: u64 = 6;
 /// Setting of the number of streams that may wait for insertions.
 pub(crate) const QPACK_BLOCKED_STREAMS: u64 = 7;

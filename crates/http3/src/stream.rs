@@ -78,11 +78,12 @@ pub(crate) const QPACK_DECODER: u64 = 3;
 
 /// Reader of a stream.
 #[derive(Debug)]
-pub(crate) enum StreamReader {
+pub enum StreamReader {
     /// A request or a response.
     Message(FrameReader),
     /// A unidirectional stream whose type has not arrived completely.
     Untyped(Vec<u8>),
+    /// SETTINGS and GOAWAY.
     Control(FrameReader),
     /// Instructions of the peer's QPACK encoder.
     Instructions,
@@ -91,12 +92,15 @@ pub(crate) enum StreamReader {
 }
 
 /// Data that a stream has delivered.
-pub(crate) enum Delivery<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery<'a> {
     /// A field section, encoded.
     Section(&'a [u8]),
+    /// Bytes of a body.
     Data(&'a [u8]),
     /// The payload of SETTINGS.
     Settings(&'a [u8]),
+    /// Instructions of QPACK's encoder.
     Instructions(&'a [u8]),
     /// GOAWAY.
     Leaving,
@@ -104,7 +108,7 @@ pub(crate) enum Delivery<'a> {
 
 /// A peer that breaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamError;
+pub struct StreamError;
 
 impl From<FrameError> for StreamError {
     fn from(_: FrameError) -> Self {
@@ -113,20 +117,21 @@ impl From<FrameError> for StreamError {
 }
 
 impl StreamReader {
-    pub(crate) fn message() -> Self {
+    /// Reader of a request or a response.
+    pub fn message() -> Self {
         Self::Message(FrameReader::default())
     }
 
-    pub(crate) const fn unidirectional() -> Self {
+    /// Reader of a unidirectional stream.
+    pub const fn unidirectional() -> Self {
         Self::Untyped(Vec::new())
     }
 
     /// Reads bytes; passes on what they deliver.
-    pub(crate) fn read(
-        &mut self,
-        bytes: &[u8],
-        on: &mut impl FnMut(Delivery<'_>),
-    ) -> Result<(), StreamError> {
+    ///
+    /// # Errors
+    /// [`StreamError`]: the connection has failed.
+    pub fn read(&mut self, bytes: &[u8], on: &mut impl FnMut(Delivery<'_>)) -> Result<(), StreamError> {
         let mut result = Ok(());
         match self {
             Self::Message(reader) => reader.read(bytes, &mut |part| match part {

@@ -1,8 +1,10 @@
-//! QPACK's dynamic table (RFC 9204): an encoder that never evicts, and a decoder of what any such encoder sends.
+//! QPACK's dynamic table (RFC 9204): an encoder that never evicts, and a decoder of what any encoder sends.
 //!
 //! An entry that fits is inserted when its field is first sent, and referred to at once: the section waits for the insertion
 //! (section 2.1.2), which leaves in the same datagram. What no longer fits is a literal. Fields that differ with each request
 //! are never inserted. A decoder's acknowledgements, a byte or two for each section, are left out: only evictions need them.
+
+use std::collections::VecDeque;
 
 use http2::hpack::prefixed::{integer, string, take_integer, take_string};
 use http2::hpack::{Field, MAX_LIST_BYTES};
@@ -25,7 +27,8 @@ pub struct Encoder {
     /// Entries, the oldest first, and their bytes.
     entries: Vec<Entry>,
     bytes: usize,
-    /// Maximum of the peer; 0 until its SETTINGS have arrived.
+    /// Maximum of the peer, and how much of it is used; 0 until its SETTINGS have arrived.
+    max: usize,
     capacity: usize,
     is_announced: bool,
 }
@@ -34,7 +37,8 @@ impl Encoder {
     /// Notes the peer's SETTINGS: the maximum of its table, and whether sections may wait for insertions.
     pub fn allow(&mut self, capacity: u64, may_block: bool) {
         if may_block {
-            self.capacity = usize::try_from(capacity).unwrap_or(usize::MAX).min(MAX_TABLE_BYTES);
+            self.max = usize::try_from(capacity).unwrap_or(usize::MAX);
+            self.capacity = self.max.min(MAX_TABLE_BYTES);
         }
     }
 
@@ -57,7 +61,9 @@ impl Encoder {
             places.iter().filter_map(|(_, place)| *place).map(|place| place + 1).max().unwrap_or(0);
         match required {
             0 => section.push(0),
-            required => integer(0, 8, required % (2 * self.max_entries()) + 1, section),
+            required => {
+                integer(0, 8, required % (self.max / ENTRY_BYTES).max(1).saturating_mul(2) + 1, section)
+            }
         }
         // Base is the Required Insert Count: no reference is beyond it.
         section.push(0);
@@ -67,10 +73,6 @@ impl Encoder {
                 None => super::literal(name, value, known, section),
             }
         }
-    }
-
-    fn max_entries(&self) -> usize {
-        (self.capacity / ENTRY_BYTES).max(1)
     }
 
     /// The entry of a field, inserted if it may be; `None` if the static table has it, or it is sent literally.
@@ -106,7 +108,7 @@ impl Encoder {
 }
 
 /// Maximum of a table, whatever the peer allows.
-const MAX_TABLE_BYTES: usize = 1 << 16;
+pub const MAX_TABLE_BYTES: usize = 1 << 16;
 
 /// A section, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,40 +124,50 @@ pub enum Section {
 /// Decoder of one direction.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    entries: Vec<Entry>,
+    /// Entries that are not evicted, the oldest first, and their bytes.
+    entries: VecDeque<Entry>,
     bytes: usize,
+    /// Number of evicted entries.
+    evicted: usize,
+    capacity: usize,
+    /// Maximum of the capacity.
     max: usize,
     begun: Vec<u8>,
+}
+
+/// An instruction of an encoder (section 4.3).
+enum Instruction {
+    Capacity(usize),
+    /// An insertion; `None`: its name refers to no entry.
+    Insert(Option<Entry>),
 }
 
 impl Decoder {
     /// A decoder whose table has at most this many bytes, as its SETTINGS say.
     pub fn new(max: u64) -> Self {
-        let max = usize::try_from(max).unwrap_or(usize::MAX).min(MAX_TABLE_BYTES);
-        Self { entries: Vec::new(), bytes: 0, max, begun: Vec::new() }
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        Self { entries: VecDeque::new(), bytes: 0, evicted: 0, capacity: 0, max, begun: Vec::new() }
     }
 
-    /// Handles instructions; `None` if they are invalid, or evict an entry.
+    /// Sets the maximum, where SETTINGS arrive later.
+    pub fn set_max(&mut self, max: u64) {
+        self.max = usize::try_from(max).unwrap_or(usize::MAX);
+    }
+
+    /// Handles instructions; `None` if they are invalid, or a capacity is larger than [`MAX_TABLE_BYTES`].
     pub fn instruct(&mut self, bytes: &[u8]) -> Option<()> {
         self.begun.extend_from_slice(bytes);
         let begun = std::mem::take(&mut self.begun);
         let mut rest = &begun[..];
         while let [first, ..] = *rest {
             let before = rest;
-            let entry = match first {
-                first if first & 0x80 != 0 => insertion_by_name(first, &self.entries, &mut rest),
-                first if first & 0x40 != 0 => {
-                    take_string(5, &mut rest).zip(take_string(7, &mut rest)).map(Some)
+            match self.instruction(first, &mut rest) {
+                Some(Instruction::Capacity(capacity)) => {
+                    self.capacity =
+                        Some(capacity).filter(|capacity| *capacity <= self.max.min(MAX_TABLE_BYTES))?;
+                    self.evict(0);
                 }
-                first if first & 0x20 != 0 => match take_integer(5, &mut rest) {
-                    Some(capacity) if capacity > self.max => return None,
-                    Some(_) => Some(None),
-                    None => None,
-                },
-                _ => take_integer(5, &mut rest).map(|index| self.entries.iter().rev().nth(index).cloned()),
-            };
-            match entry {
-                Some(entry) => self.insert(entry)?,
+                Some(Instruction::Insert(entry)) => self.insert(entry?)?,
                 // Not complete yet, or absurd.
                 None if before.len() > MAX_INSTRUCTION_BYTES => return None,
                 None => {
@@ -167,48 +179,84 @@ impl Decoder {
         Some(())
     }
 
-    fn insert(&mut self, entry: Option<Entry>) -> Option<()> {
-        let Some(entry) = entry else { return Some(()) };
-        self.bytes += entry.0.len() + entry.1.len() + ENTRY_BYTES;
-        self.entries.push(entry);
-        (self.bytes <= self.max).then_some(())
+    fn instruction(&self, first: u8, rest: &mut &[u8]) -> Option<Instruction> {
+        let latest = |index: usize| self.entries.iter().rev().nth(index);
+        Some(match first {
+            first if first & 0x80 != 0 => {
+                let (index, value) = (take_integer(6, rest)?, take_string(7, rest)?);
+                let name = match first & 0x40 != 0 {
+                    true => STATIC.get(index).map(|(name, _)| name.to_vec()),
+                    false => latest(index).map(|(name, _)| name.clone()),
+                };
+                Instruction::Insert(name.map(|name| (name, value)))
+            }
+            first if first & 0x40 != 0 => {
+                Instruction::Insert(Some((take_string(5, rest)?, take_string(7, rest)?)))
+            }
+            first if first & 0x20 != 0 => Instruction::Capacity(take_integer(5, rest)?),
+            _ => Instruction::Insert(latest(take_integer(5, rest)?).cloned()),
+        })
+    }
+
+    /// Inserts an entry; `None` if it is larger than the table.
+    fn insert(&mut self, entry: Entry) -> Option<()> {
+        let bytes = entry.0.len() + entry.1.len() + ENTRY_BYTES;
+        (bytes <= self.capacity).then_some(())?;
+        self.evict(bytes);
+        self.bytes += bytes;
+        self.entries.push_back(entry);
+        Some(())
+    }
+
+    /// Evicts the oldest entries until this many bytes fit (section 3.2.2).
+    fn evict(&mut self, bytes: usize) {
+        while self.bytes + bytes > self.capacity
+            && let Some((name, value)) = self.entries.pop_front()
+        {
+            self.bytes -= name.len() + value.len() + ENTRY_BYTES;
+            self.evicted += 1;
+        }
+    }
+
+    /// Number of insertions so far.
+    fn inserted(&self) -> usize {
+        self.evicted + self.entries.len()
     }
 
     /// Decodes a section.
     pub fn decode(&self, section: &[u8]) -> Section {
         let mut rest = section;
         let Some(required) = self.required(&mut rest) else { return Section::Invalid };
-        if required > self.entries.len() {
+        if required > self.inserted() {
             return Section::Blocked;
         }
         self.fields(required, rest).map_or(Section::Invalid, Section::Fields)
     }
 
-    /// Required Insert Count (section 4.5.1.1), of a table that has not wrapped.
+    /// Required Insert Count (section 4.5.1.1).
     fn required(&self, rest: &mut &[u8]) -> Option<usize> {
         let encoded = take_integer(8, rest)?;
-        let max_entries = self.max / ENTRY_BYTES;
-        match encoded {
-            0 => Some(0),
-            encoded if encoded > 2 * max_entries => None,
-            encoded => Some(encoded - 1),
+        if encoded == 0 {
+            return Some(0);
         }
+        let max_entries = self.max / ENTRY_BYTES;
+        let range = max_entries.saturating_mul(2);
+        if encoded > range {
+            return None;
+        }
+        let max = self.inserted().saturating_add(max_entries);
+        let required = (max / range * range).saturating_add(encoded - 1);
+        let required = if required > max { required.checked_sub(range)? } else { required };
+        Some(required).filter(|required| *required > 0)
     }
 
     fn fields(&self, required: usize, mut rest: &[u8]) -> Option<Vec<Field>> {
-        // Only a Base that is the Required Insert Count.
-        if take_integer(7, &mut rest)? != 0 {
-            return None;
-        }
+        let is_negative = rest.first()? & 0x80 != 0;
+        let delta = take_integer(7, &mut rest)?;
+        let base = if is_negative { required.checked_sub(delta + 1)? } else { required + delta };
         let (mut fields, mut bytes) = (Vec::new(), 0);
         while let [first, ..] = *rest {
-            let field = if first & 0xc0 == 0x80 {
-                let place = required.checked_sub(1 + take_integer(6, &mut rest)?)?;
-                let (name, value) = self.entries.get(place)?;
-                Field { name: name.clone(), value: value.clone() }
-            } else {
-                super::static_field(first, &mut rest)?
-            };
+            let field = self.field(first, (required, base), &mut rest)?;
             bytes += field.name.len() + field.value.len() + ENTRY_BYTES;
             if bytes > MAX_LIST_BYTES {
                 return None;
@@ -217,17 +265,29 @@ impl Decoder {
         }
         Some(fields)
     }
-}
 
-/// An insertion whose name is an entry's; `None` if it is incomplete.
-fn insertion_by_name(first: u8, entries: &[Entry], rest: &mut &[u8]) -> Option<Option<Entry>> {
-    let index = take_integer(6, rest)?;
-    let value = take_string(7, rest)?;
-    let name = match first & 0x40 != 0 {
-        true => STATIC.get(index).map(|(name, _)| name.to_vec()),
-        false => entries.iter().rev().nth(index).map(|(name, _)| name.clone()),
-    };
-    Some(name.map(|name| (name, value)))
+    /// Takes a field (section 4.5.2 to 4.5.6); references before Base count from it downwards.
+    fn field(&self, first: u8, (required, base): (usize, usize), rest: &mut &[u8]) -> Option<Field> {
+        let entry = |place: usize| {
+            let index = place.checked_sub(self.evicted).filter(|_| place < required)?;
+            self.entries.get(index)
+        };
+        let before = |index: usize| base.checked_sub(index + 1);
+        let (name, value) = match first {
+            first if first & 0xc0 == 0x80 => entry(before(take_integer(6, rest)?)?)?.clone(),
+            first if first & 0xf0 == 0x10 => entry(base + take_integer(4, rest)?)?.clone(),
+            first if first & 0xd0 == 0x40 => {
+                let (name, _) = entry(before(take_integer(4, rest)?)?)?;
+                (name.clone(), take_string(7, rest)?)
+            }
+            first if first & 0xf0 == 0 => {
+                let (name, _) = entry(base + take_integer(3, rest)?)?;
+                (name.clone(), take_string(7, rest)?)
+            }
+            first => return super::static_field(first, rest),
+        };
+        Some(Field { name, value })
+    }
 }
 
 #[cfg(test)]
@@ -265,7 +325,61 @@ mod tests {
         assert!(instructions.is_empty() && section.len() > 80);
         assert_eq!(Decoder::new(100).decode(&section), Section::Fields(vec![Field::new(b"cookie", &large)]));
         assert_eq!(Decoder::new(100).instruct(&[0x3f, 0xff, 0x7f]), None, "a capacity beyond the setting");
+        assert_eq!(Decoder::new(4_096).instruct(&[0x3f, 1, 0x00]), None, "a duplicate of no entry");
+        assert_eq!(Decoder::new(4_096).instruct(&[0x21, 0x41, b'a', 1, b'b']), None, "larger than the table");
         assert_eq!(Decoder::new(4_096).decode(&[0xff, 0xff, 0xff, 0x7f, 0]), Section::Invalid);
         assert_eq!(Decoder::new(0).decode(&[1, 0, 0x80]), Section::Invalid);
+    }
+
+    fn fields(section: &Section) -> Vec<(String, String)> {
+        let Section::Fields(fields) = section else { panic!("{section:?}") };
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        fields.iter().map(|field| (text(&field.name), text(&field.value))).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    /// RFC 9204, appendix B.2 to B.5.
+    #[test]
+    fn the_dynamic_table_of_rfc_9204_is_followed() {
+        let (authority, path) = ((":authority", "www.example.com"), (":path", "/sample/path"));
+        let mut decoder = Decoder::new(220);
+        let first = [0x03, 0x81, 0x10, 0x11];
+        assert_eq!(decoder.decode(&first), Section::Blocked);
+        decoder.instruct(b"\x3f\xbd\x01\xc0\x0fwww.example.com\xc1\x0c/sample/path").unwrap();
+        assert_eq!(fields(&decoder.decode(&first)), pairs(&[authority, path]));
+        assert_eq!(decoder.bytes, 106);
+        decoder.instruct(b"\x4acustom-key\x0ccustom-value").unwrap();
+        assert_eq!(decoder.bytes, 160);
+        decoder.instruct(&[0x02]).unwrap();
+        assert_eq!((decoder.bytes, decoder.inserted()), (217, 4));
+        let second = [0x05, 0x00, 0x80, 0xc1, 0x81];
+        let expected = [authority, (":path", "/"), ("custom-key", "custom-value")];
+        assert_eq!(fields(&decoder.decode(&second)), pairs(&expected));
+        decoder.instruct(b"\x81\x0dcustom-value2").unwrap();
+        assert_eq!((decoder.bytes, decoder.evicted, decoder.inserted()), (215, 1, 5));
+        assert_eq!(fields(&decoder.decode(&second)), pairs(&expected));
+        assert_eq!(decoder.decode(&first), Section::Invalid, "its first entry was evicted");
+    }
+
+    #[test]
+    fn names_of_entries_and_counts_that_wrap_are_read() {
+        let mut decoder = Decoder::new(64);
+        decoder.instruct(&[0x3f, 33]).unwrap();
+        for value in b'0'..=b'9' {
+            decoder.instruct(&[0x41, b'a', 1, value]).unwrap();
+        }
+        // Ten insertions, of which one is left; a count is sent modulo four (section 4.5.1.1).
+        assert_eq!((decoder.evicted, decoder.entries.len()), (9, 1));
+        assert_eq!(fields(&decoder.decode(&[3, 0, 0x80])), pairs(&[("a", "9")]));
+        assert_eq!(fields(&decoder.decode(&[3, 0, 0x40, 1, b'x'])), pairs(&[("a", "x")]));
+        assert_eq!(fields(&decoder.decode(&[3, 0x80, 0x00, 1, b'y'])), pairs(&[("a", "y")]));
+        assert_eq!(decoder.decode(&[3, 0, 0x81]), Section::Invalid, "evicted");
+        assert_eq!(decoder.decode(&[3, 0, 0x10]), Section::Invalid, "beyond what it requires");
+        assert_eq!(decoder.decode(&[4, 0, 0x80]), Section::Blocked);
+        decoder.instruct(&[0x20]).unwrap();
+        assert_eq!((decoder.entries.len(), decoder.inserted()), (0, 10));
     }
 }

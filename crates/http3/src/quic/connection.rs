@@ -347,10 +347,7 @@ fn allow(encoder: &mut Encoder, profile: &Profile, payload: &[u8]) {
     if !profile.has_dynamic_fields {
         return;
     }
-    let mut rest = payload;
-    let pairs = std::iter::from_fn(|| Some((varint::take(&mut rest)?, varint::take(&mut rest)?)));
-    let pairs: Vec<(u64, u64)> = pairs.collect();
-    let value = |id| profile::setting(pairs.iter().copied(), id);
+    let value = |id| profile::setting(frame::read_settings(payload), id);
     encoder.allow(value(QPACK_MAX_TABLE_CAPACITY), value(QPACK_BLOCKED_STREAMS) > 0);
 }
 
