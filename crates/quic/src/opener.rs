@@ -49,10 +49,11 @@ pub struct Opener {
 #[derive(Debug, Default)]
 struct Half {
     initial: Option<Protection>,
-    /// Keys of early data, whose cipher the ticket decided: each that fits the secret, until one opens a packet.
+    /// Keys of early data, whose cipher the ticket decided, and before the Server Hello, which may be lost, all keys: each that fits
+    /// the secret, until one opens a packet.
     early: Vec<Protection>,
-    handshake: Option<Protection>,
-    data: Option<DataKeys>,
+    handshake: Vec<Protection>,
+    data: Vec<DataKeys>,
     /// The largest number in each space: Initial, Handshake, application data.
     largest: [Option<u64>; 3],
     /// Lengths of the connection IDs by which its peer addresses it.
@@ -174,17 +175,11 @@ impl Opener {
         let largest = half.largest[space];
         let (number, frames) = match packet.kind {
             PacketType::Initial => half.initial.as_ref()?.open(packet, largest)?,
-            PacketType::Handshake => half.handshake.as_ref()?.open(packet, largest)?,
-            PacketType::ZeroRtt => {
-                let opens = |keys: &Protection| keys.open(packet, largest);
-                let (index, opened) =
-                    half.early.iter().enumerate().find_map(|(index, keys)| Some((index, opens(keys)?)))?;
-                half.early.swap(0, index);
-                half.early.truncate(1);
-                opened
-            }
+            PacketType::Handshake => open_with(&mut half.handshake, |keys| keys.open(packet, largest))?,
+            PacketType::ZeroRtt => open_with(&mut half.early, |keys| keys.open(packet, largest))?,
             _ => lengths.iter().find_map(|length| {
-                half.data.as_mut()?.open(&short_packet(packet.bytes, *length)?, largest)
+                let packet = short_packet(packet.bytes, *length)?;
+                open_with(&mut half.data, |keys| keys.open(&packet, largest))
             })?,
         };
         half.largest[space] = Some(largest.map_or(number, |largest| largest.max(number)));
@@ -245,11 +240,10 @@ impl Opener {
             (Some(_), None) => Some(Unread::NotLogged),
             _ => None,
         };
-        // The cipher of early data is that of the session's ticket.
         let suites = [0x1301, 0x1302, 0x1303].map(Suite);
-        let secret = self.secrets.and_then(|secrets| secrets.client_early);
-        let keys = |suite| Protection::new(suite, &secret?, self.version);
-        self.client.early = suites.into_iter().filter_map(keys).collect();
+        let secrets = self.secrets.unwrap_or_default();
+        self.client.early = keys(&suites, secrets.client_early, self.version);
+        self.set_keys(&suites, &secrets);
         self.offer = Some(hello);
     }
 
@@ -257,19 +251,40 @@ impl Opener {
         if hello.is_retry || self.choice.is_some() {
             return;
         }
-        let (suite, version) = (hello.suite, self.version);
+        let suite = hello.suite;
         self.choice = Some(hello);
         let Some(secrets) = self.secrets else { return };
-        let of = |secret: Option<Secret>| Protection::new(suite, &secret?, version);
-        self.client.handshake = of(secrets.client_handshake);
-        self.server.handshake = of(secrets.server_handshake);
-        let data = |secret: Option<Secret>| DataKeys::new(suite, version, &secret?);
-        (self.client.data, self.server.data) = (data(secrets.client_traffic), data(secrets.server_traffic));
-        if self.client.data.is_none() || self.server.data.is_none() {
+        self.set_keys(&[suite], &secrets);
+        if self.client.data.is_empty() || self.server.data.is_empty() {
             let is_known = secrets.client_traffic.is_some() && secrets.server_traffic.is_some();
             self.unread = Some(if is_known { Unread::Cipher(suite.0) } else { Unread::SecretMissing });
         }
     }
+
+    /// Sets the keys of the handshake and of application data for each of these suites.
+    fn set_keys(&mut self, suites: &[Suite], secrets: &Secrets) {
+        let version = self.version;
+        let data = |secret: Option<Secret>| {
+            suites.iter().filter_map(|suite| DataKeys::new(*suite, version, &secret?)).collect()
+        };
+        self.client.handshake = keys(suites, secrets.client_handshake, version);
+        self.server.handshake = keys(suites, secrets.server_handshake, version);
+        (self.client.data, self.server.data) = (data(secrets.client_traffic), data(secrets.server_traffic));
+    }
+}
+
+/// Returns the keys of each suite that fits a secret.
+fn keys(suites: &[Suite], secret: Option<Secret>, version: u32) -> Vec<Protection> {
+    suites.iter().filter_map(|suite| Protection::new(*suite, &secret?, version)).collect()
+}
+
+/// Opens a packet with the first keys that fit; the others are none of its sender.
+fn open_with<K, T>(keys: &mut Vec<K>, open: impl FnMut(&mut K) -> Option<T>) -> Option<T> {
+    let (index, opened) =
+        keys.iter_mut().map(open).enumerate().find_map(|(index, opened)| Some((index, opened?)))?;
+    keys.swap(0, index);
+    keys.truncate(1);
+    Some(opened)
 }
 
 /// A hello of either side; with that of a client, its transport parameters.

@@ -11,16 +11,26 @@ use crate::packet::{Packet, PacketType, packets, short_packet};
 /// Cipher suite of every connection: TLS_AES_128_GCM_SHA256.
 const SUITE: Suite = Suite(0x1301);
 
-/// Encryption of one connection.
+/// Encryption of the connections between two ports, one after another.
 #[derive(Debug)]
 pub struct Sealer {
+    /// Secrets of each.
     secrets: Secrets,
+    /// The latest last.
+    connections: Vec<Connection>,
+}
+
+/// Encryption of one connection.
+#[derive(Debug)]
+struct Connection {
+    /// Destination of the client's first packet.
+    first_id: Vec<u8>,
     client: Half,
     server: Half,
 }
 
 /// Keys of one sender's packets by type, and their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Half {
     initial: Option<Protection>,
     early: Option<Protection>,
@@ -28,14 +38,14 @@ struct Half {
     data: Option<Protection>,
     /// The largest number in each space: Initial, Handshake, application data.
     largest: [Option<u64>; 3],
-    /// Length of the connection ID by which its peer addresses it.
-    id_length: usize,
+    /// Connection ID by which its peer addresses it, once it has sent.
+    id: Option<Vec<u8>>,
 }
 
 impl Sealer {
     /// Creates the state before the client's first packet.
-    pub fn new(secrets: Secrets) -> Self {
-        Self { secrets, client: Half::default(), server: Half::default() }
+    pub const fn new(secrets: Secrets) -> Self {
+        Self { secrets, connections: Vec::new() }
     }
 
     /// Encrypts the packets of a datagram in place. What is none is left as it is.
@@ -43,39 +53,73 @@ impl Sealer {
         let mut parts = Vec::new();
         let mut start = 0;
         for packet in packets(datagram) {
-            self.observe_header(sender, &packet);
-            parts.push((start, packet.kind, packet.bytes.len(), packet.number_at));
+            let Some(place) = self.connection_of(sender, &packet) else { return };
+            if packet.kind != PacketType::OneRtt {
+                let id = &mut self.connections[place].half(sender).id;
+                id.get_or_insert_with(|| packet.source.to_vec());
+            }
+            parts.push((place, start, packet.kind, packet.bytes.len(), packet.number_at));
             start += packet.bytes.len();
         }
-        for (start, kind, length, number_at) in parts {
+        for (place, start, kind, length, number_at) in parts {
             let packet = datagram.get_mut(start..start + length).unwrap_or_default();
-            self.seal_packet(sender, kind, number_at, packet);
+            self.connections[place].seal_packet(sender, kind, number_at, packet);
         }
     }
 
-    fn observe_header(&mut self, sender: Sender, packet: &Packet<'_>) {
-        if !matches!(packet.kind, PacketType::Initial | PacketType::ZeroRtt | PacketType::Handshake) {
-            return;
+    /// Returns the place of a packet's connection; that of a client's first packet is added.
+    fn connection_of(&mut self, sender: Sender, packet: &Packet<'_>) -> Option<usize> {
+        let has_begun = |half: &Half| half.id.is_some();
+        let is_to = |half: &Half, packet: &Packet<'_>| {
+            let id = half.id.as_deref();
+            // A short header does not show the length of its ID.
+            let short =
+                |id: &[u8]| short_packet(packet.bytes, id.len()).is_some_and(|short| short.destination == id);
+            id.is_some_and(|id| {
+                if packet.kind == PacketType::OneRtt { short(id) } else { packet.destination == id }
+            })
+        };
+        let place = self.connections.iter().rposition(|connection| match (sender, packet.kind) {
+            // A client without an ID has one connection at a time.
+            (Sender::Server, PacketType::OneRtt) => {
+                has_begun(&connection.server) && is_to(&connection.client, packet)
+            }
+            (Sender::Server, _) => {
+                connection.server.id.as_deref().is_none_or(|id| id == packet.source)
+                    && is_to(&connection.client, packet)
+            }
+            (Sender::Client, _) => {
+                is_to(&connection.server, packet) || connection.first_id == packet.destination
+            }
+        });
+        // The client chooses the destination of its first packets, later ones have the server's ID (RFC 9000, section 7.2).
+        let is_first = sender == Sender::Client && packet.kind == PacketType::Initial;
+        if place.is_none() && is_first {
+            self.connections.push(Connection::new(&self.secrets, packet.version, packet.destination));
         }
-        if sender == Sender::Client && self.client.initial.is_none() {
-            let version = packet.version;
-            let initial = |sender| Protection::initial(version, packet.destination, sender);
-            let of = |secret: Option<Secret>| Protection::new(SUITE, &secret?, version);
-            let Secrets {
-                client_early,
-                client_handshake,
-                server_handshake,
-                client_traffic,
-                server_traffic,
-                ..
-            } = self.secrets;
-            self.client.initial = initial(Sender::Client);
-            self.server.initial = initial(Sender::Server);
-            self.client.early = of(client_early);
-            (self.client.handshake, self.server.handshake) = (of(client_handshake), of(server_handshake));
-            (self.client.data, self.server.data) = (of(client_traffic), of(server_traffic));
+        place.or_else(|| self.connections.len().checked_sub(1))
+    }
+}
+
+impl Connection {
+    fn new(secrets: &Secrets, version: u32, id: &[u8]) -> Self {
+        let of = |secret: Option<Secret>| Protection::new(SUITE, &secret?, version);
+        let half = |sender, early, handshake, data| Half {
+            initial: Protection::initial(version, id, sender),
+            early: of(early),
+            handshake: of(handshake),
+            data: of(data),
+            largest: [None; 3],
+            id: None,
+        };
+        let Secrets {
+            client_early, client_handshake, server_handshake, client_traffic, server_traffic, ..
+        } = *secrets;
+        Self {
+            first_id: id.to_vec(),
+            client: half(Sender::Client, client_early, client_handshake, client_traffic),
+            server: half(Sender::Server, None, server_handshake, server_traffic),
         }
-        self.half(sender).id_length = packet.source.len();
     }
 
     const fn half(&mut self, sender: Sender) -> &mut Half {
@@ -96,11 +140,12 @@ impl Sealer {
             Sender::Client => (&mut self.client, &self.server),
             Sender::Server => (&mut self.server, &self.client),
         };
+        let id_length = peer.id.as_ref().map_or(0, Vec::len);
         let (keys, space, number_at) = match kind {
             PacketType::Initial => (half.initial.as_ref()?, 0, number_at),
             PacketType::Handshake => (half.handshake.as_ref()?, 1, number_at),
             PacketType::ZeroRtt => (half.early.as_ref()?, 2, number_at),
-            PacketType::OneRtt => (half.data.as_ref()?, 2, short_packet(packet, peer.id_length)?.number_at),
+            PacketType::OneRtt => (half.data.as_ref()?, 2, short_packet(packet, id_length)?.number_at),
             PacketType::Retry | PacketType::VersionNegotiation => return None,
         };
         let number = Unmasked::readable(packet, number_at)?.number(half.largest[space]);
@@ -205,6 +250,24 @@ mod tests {
     }
 
     #[test]
+    fn packets_are_opened_with_the_cipher_that_fits_before_the_server_hello_is_known() {
+        let log = key_log();
+        let mut sealer = Sealer::new(*log.secrets(&[1; 32]).unwrap());
+        let (mut opener, mut read) = (Opener::default(), Vec::new());
+        for (sender, mut datagram) in handshake() {
+            sealer.seal(sender, &mut datagram);
+            let first = packets(&datagram).next().map(|packet| (packet.kind, packet.bytes.len()));
+            // The Server Hello is lost.
+            let lost = first.filter(|(kind, _)| sender == Sender::Server && *kind == PacketType::Initial);
+            let rest = &datagram[lost.map_or(0, |(_, length)| length)..];
+            opener.read(sender, rest, Some(&log), &mut |packet| read.push(packet.kind));
+        }
+        let (handshake, data) = (PacketType::Handshake, PacketType::OneRtt);
+        assert_eq!(read, [PacketType::Initial, PacketType::ZeroRtt, handshake, handshake, data, data]);
+        assert!(opener.has_read() && opener.unread().is_none());
+    }
+
+    #[test]
     fn without_secrets_only_initial_packets_are_opened() {
         let (read, opener) = opened(None, &handshake());
         assert_eq!((read.len(), opener.has_read(), opener.unread()), (2, false, None));
@@ -228,17 +291,18 @@ mod tests {
             opener.read(sender, &datagram, Some(&log), &mut |_| {});
         }
         // The keys of a header stay those of the first phase.
-        (updated.client.data, updated.server.data) = [Sender::Client, Sender::Server]
-            .map(|sender| {
-                let first = log.secrets(&[1; 32]).unwrap();
-                let (first, next) = match sender {
-                    Sender::Client => (first.client_traffic, secrets.client_traffic),
-                    Sender::Server => (first.server_traffic, secrets.server_traffic),
-                };
-                let header = HeaderKey::new(SUITE, &first?, Labels::Quic)?;
-                Some(Protection { header, packet: PacketKeys::new(SUITE, &next?, Labels::Quic)? })
-            })
-            .into();
+        (updated.connections[0].client.data, updated.connections[0].server.data) =
+            [Sender::Client, Sender::Server]
+                .map(|sender| {
+                    let first = log.secrets(&[1; 32]).unwrap();
+                    let (first, next) = match sender {
+                        Sender::Client => (first.client_traffic, secrets.client_traffic),
+                        Sender::Server => (first.server_traffic, secrets.server_traffic),
+                    };
+                    let header = HeaderKey::new(SUITE, &first?, Labels::Quic)?;
+                    Some(Protection { header, packet: PacketKeys::new(SUITE, &next?, Labels::Quic)? })
+                })
+                .into();
         let mut read = |sealer: &mut Sealer, kind, number| {
             let mut datagram = packet(Sender::Client, kind, number, &[0x0b, 4, 2, 8, 8, 1, 1]);
             sealer.seal(Sender::Client, &mut datagram);
@@ -248,6 +312,31 @@ mod tests {
         assert!(read(&mut sealer, 0x40, 2), "the phase before");
         assert!(read(&mut updated, 0x44, 4));
         assert!(!read(&mut updated, 0x40, 5), "keys of another phase than the bit's");
+    }
+
+    #[test]
+    fn next_connection_between_the_same_ports_has_its_own_initial_keys() {
+        let log = key_log();
+        let mut sealer = Sealer::new(*log.secrets(&[1; 32]).unwrap());
+        for id in [9, 7] {
+            let (mut opener, mut expected) = (Opener::default(), 0);
+            let mut opened = 0;
+            for (sender, mut datagram) in handshake() {
+                let lengths: Vec<usize> = packets(&datagram).map(|packet| packet.bytes.len()).collect();
+                let mut at = 0;
+                for length in lengths {
+                    // The client chooses the ID of its Initial and 0-RTT packets.
+                    if sender == Sender::Client && matches!(datagram[at] & 0xf0, 0xc0 | 0xd0) {
+                        datagram[at + 6] = id;
+                    }
+                    (at, expected) = (at + length, expected + 1);
+                }
+                sealer.seal(sender, &mut datagram);
+                opener.read(sender, &datagram, Some(&log), &mut |_| opened += 1);
+            }
+            assert_eq!(opened, expected, "connection of {id}");
+        }
+        assert_eq!(sealer.connections.len(), 2);
     }
 
     #[test]
