@@ -71,12 +71,15 @@ impl QuicConnections {
         let length = udp.payload_length.get();
         for (side, sockets) in [(Side::Server, (destination, source)), (Side::Client, (source, destination))]
         {
-            if let Some(flow) = self.all.get_mut(&sockets) {
-                if flow.is_watched_on(side, interface) {
-                    flow.datagram(side, mark, udp.payload, length);
-                }
-                return true;
+            let Some(flow) = self.all.get_mut(&sockets) else { continue };
+            if side == Side::Client && flow.opening.is_of_another(udp.payload) {
+                self.finished.extend(self.all.remove(&sockets).map(|flow| flow.finish(sockets)));
+                continue;
             }
+            if flow.is_watched_on(side, interface) {
+                flow.datagram(side, mark, udp.payload, length);
+            }
+            return true;
         }
         let is_new = usize::try_from(length).is_ok_and(|length| begins(udp.payload, length));
         if is_new {
@@ -154,7 +157,7 @@ impl QuicFlow {
             self.spend(&wait);
         }
         for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
-            self.exchanges.push(ExchangeReport::of_stream(exchange, &self.account));
+            self.exchanges.push(ExchangeReport::new(exchange, &self.account));
             ExchangeReport::retain_longest(&mut self.exchanges, MAX_EXCHANGES);
         }
     }
@@ -176,7 +179,8 @@ impl QuicFlow {
         match share {
             Share::Unknown => self.doubts.add(Doubt::NoRule, rest),
             Share::Stall(cause) if rest > wire::Duration::ZERO && rest >= cause.about().min_duration => {
-                let finding = quic::finding(wait, cause);
+                let request_of = |packet| self.opened.as_ref()?.request_of(packet);
+                let finding = quic::finding(wait, cause, request_of);
                 let times = [finding.lost, finding.saving.unwrap_or_default()];
                 self.findings.add(cause, times, MAX_FINDINGS, || finding);
             }
@@ -199,8 +203,7 @@ impl QuicFlow {
         // Of a repeated packet nothing shows which one was answered.
         let round_trip = answered.filter(|_| rounds.len() == 1).map(|answered| answered.at.since(began.at));
         let opened = self.opened.as_ref();
-        let mut exchanges = self.exchanges;
-        exchanges.sort_by_key(|exchange| exchange.at);
+        self.exchanges.sort_by_key(|exchange| exchange.at);
         FlowReport {
             protocol: Protocol::Quic,
             is_within_dialogue: false,
@@ -219,9 +222,9 @@ impl QuicFlow {
             counts,
             account,
             doubts,
-            exchanges,
+            exchanges: self.exchanges,
             serial: dissect::serial::SerialRequests::default(),
-            oddities: self.oddities,
+            oddities: Oddities { cut: opened.map_or(0, |opened| opened.cut), ..self.oddities },
             missing_direction: None,
             unexplained: wire::Duration::ZERO,
             is_opening_lost: false,
@@ -234,18 +237,13 @@ impl QuicFlow {
     /// Divides the time: the opening, the waits after it, and what is encrypted.
     fn account(&self) -> (Account, Doubts) {
         let is_answered = self.opening.answered.is_some();
-        let (mut account, mut doubts) = match is_answered {
-            true => (self.account.clone(), self.doubts.clone()),
-            false => (Account::default(), Doubts::default()),
-        };
-        let (opening, share) = match (self.opening.ended, self.opening.answered) {
-            (_, None) => (self.last_at, Share::Stall(Cause::QuicUnanswered)),
-            (Some(ended), Some(_)) => (ended.at, Share::Stall(Cause::QuicHandshake)),
-            (None, Some(_)) => (self.last_at, Share::Stall(Cause::QuicHandshake)),
-        };
+        let judged = is_answered.then(|| (self.account.clone(), self.doubts.clone()));
+        let (mut account, mut doubts) = judged.unwrap_or_default();
+        let cause = if is_answered { Cause::QuicHandshake } else { Cause::QuicUnanswered };
+        let opening = self.opening.ended.filter(|_| is_answered).map_or(self.last_at, |ended| ended.at);
         let from = self.started.at.max(self.since);
         let opening = opening.clamp(self.started.at, self.last_at);
-        account.add(share, opening.since(from));
+        account.add(Share::Stall(cause), opening.since(from));
         let opened = self.opened.as_ref().filter(|opened| opened.is_read());
         let judged = opened.and_then(|opened| opened.last()).map_or(opening, |last| last.at.max(opening));
         let rest = self.last_at.since(from.max(judged));

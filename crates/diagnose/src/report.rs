@@ -128,8 +128,8 @@ impl FlowReport {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &datagram_resend::RESENT,
             (Protocol::Tcp, Cause::RetransmissionTimeout) if self.is_opening_lost => &syn_unanswered::LOST,
-            (Protocol::Quic, Cause::ReceiveWindowLimited) => quic::FLOW_CONTROL,
-            (Protocol::Dhttp | Protocol::Quic, _) => cause.about().fixes,
+            (Protocol::Quic, _) => quic::fixes(cause).unwrap_or(cause.about().fixes),
+            (Protocol::Dhttp, _) => cause.about().fixes,
             (Protocol::Tcp, _) => {
                 Program::of(self.server, self.requests).fixes(cause).unwrap_or(cause.about().fixes)
             }
@@ -155,9 +155,6 @@ impl FlowReport {
             (Cause::Nagle | Cause::NagleDelayedAck, Some(runtime)) => runtime.nagle_fixes().to_vec(),
             (_, Some(_) | None) => self.fixes(*cause).to_vec(),
         };
-        // Programs have QUIC in them: kernels only forward its datagrams.
-        let is_kernel = |fix: &Fix| matches!(fix.party, Party::SendingKernel | Party::ReceivingKernel);
-        fixes.retain(|fix| self.protocol != Protocol::Quic || !is_kernel(fix));
         if is_loopback && losses.contains(cause) {
             fixes.iter_mut().filter(|fix| fix.party == Party::Network).for_each(|fix| *fix = LOCAL_LOSS);
         }
@@ -224,6 +221,8 @@ pub struct Oddities {
     pub out_of_order: u64,
     /// Retransmissions of data that had already been acknowledged.
     pub needless: u64,
+    /// Packets of QUIC with a frame that is unknown, after which nothing of them is read.
+    pub cut: u64,
 }
 
 #[cfg(test)]

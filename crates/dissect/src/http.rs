@@ -51,17 +51,17 @@ pub struct Exchange<C> {
 }
 
 impl<C> Exchange<C> {
-    /// Creates the exchange of a stream of HTTP/2, whose fields are compressed.
+    /// Creates the exchange of a stream of HTTP/2 or HTTP/3, with the method and the target of its request.
     pub(crate) fn of_stream(
-        stream: u32,
+        (method, target): (String, String),
         status: Option<u16>,
         requested: Mark,
         ended: Mark,
         context: C,
     ) -> Self {
         Self {
-            method: "HTTP/2".to_owned(),
-            target: format!("stream {stream}"),
+            method,
+            target,
             status,
             requested,
             ended,

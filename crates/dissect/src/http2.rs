@@ -375,7 +375,9 @@ impl<C: Clone> Http2<C> {
             && let Some(state) = self.streams.remove(&stream)
         {
             let StreamState { requested, status, context, .. } = state;
-            self.answered.push(Exchange::of_stream(stream, status, requested, mark, context));
+            // Its fields are compressed.
+            let request = ("HTTP/2".to_owned(), format!("stream {stream}"));
+            self.answered.push(Exchange::of_stream(request, status, requested, mark, context));
         }
     }
 

@@ -5,10 +5,11 @@
 //! [`opened`] reads them.
 
 mod end;
+mod messages;
 pub mod opened;
 mod spans;
 
-use quic::initial::ClientInitials;
+use quic::initial::{ClientInitials, begins_connection};
 use quic::packet::{Packet, PacketType, packets};
 use quic::{AMPLIFICATION_LIMIT, MIN_INITIAL_BYTES};
 use wire::Duration;
@@ -42,8 +43,9 @@ pub struct QuicOpening {
     /// Waits of a server that had reached its limit.
     pub limited: Vec<LimitedServer>,
     initials_reader: ClientInitials,
-    /// Connection ID from which the keys of Initial packets follow.
+    /// Connection ID from which the keys of Initial packets follow; before it, that of the client's first packet.
     key_id: Vec<u8>,
+    first_id: Vec<u8>,
     /// The client's first datagrams, each with the bytes up to it.
     received: Vec<(Mark, u64)>,
     /// Bytes of the server before its last datagram and with it.
@@ -97,6 +99,7 @@ impl QuicOpening {
             limited: Vec::new(),
             initials_reader: ClientInitials::default(),
             key_id: Vec::new(),
+            first_id: Vec::new(),
             received: Vec::new(),
             sent: [0; 2],
             validated: None,
@@ -121,6 +124,13 @@ impl QuicOpening {
         if side == Side::Client && is_initial && self.answered.is_none() {
             self.note_round(mark);
         }
+    }
+
+    /// Returns whether a client's datagram begins another connection between the same ports.
+    pub fn is_of_another(&self, payload: &[u8]) -> bool {
+        let is_known = |id: &[u8]| self.key_id.is_empty() || id == self.key_id || id == self.first_id;
+        packets(payload).next().is_some_and(|packet| !is_known(packet.destination))
+            && begins_connection(payload)
     }
 
     /// Returns whether nothing more is to be read: the handshake is over.
@@ -148,8 +158,10 @@ impl QuicOpening {
         match packet.kind {
             PacketType::Initial => {
                 self.version = packet.version;
-                if self.key_id.is_empty() {
-                    self.key_id = packet.destination.to_vec();
+                for id in [&mut self.key_id, &mut self.first_id] {
+                    if id.is_empty() {
+                        *id = packet.destination.to_vec();
+                    }
                 }
                 // A token of an earlier connection or of a Retry validates the address.
                 if !packet.token.is_empty() {

@@ -86,15 +86,37 @@ impl Frame<'_> {
 }
 
 /// Iterates over the frames of a packet, up to the first that is invalid or unknown.
-pub fn frames(packet: &[u8]) -> impl Iterator<Item = Frame<'_>> {
-    let mut rest = packet;
-    std::iter::from_fn(move || {
-        let frame = read(&mut rest);
+pub const fn frames(packet: &[u8]) -> Frames<'_> {
+    Frames { rest: packet, is_cut: false }
+}
+
+/// Iterator over the frames of a packet.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    rest: &'a [u8],
+    is_cut: bool,
+}
+
+impl Frames<'_> {
+    /// Returns whether a frame so far was invalid or unknown, so that those after it are not read.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Frame<'a>;
+
+    fn next(&mut self) -> Option<Frame<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let frame = read(&mut self.rest);
         if frame.is_none() {
-            rest = &[];
+            (self.rest, self.is_cut) = (&[], true);
         }
         frame
-    })
+    }
 }
 
 fn read<'a>(rest: &mut &'a [u8]) -> Option<Frame<'a>> {
@@ -226,6 +248,8 @@ mod tests {
         assert_eq!(frames[0], Frame::Other(0x02f5));
         assert!(!frames[0].is_ack_eliciting());
         assert!(matches!(&frames[1], Frame::Stream(stream) if stream.is_end));
+        let mut whole = super::frames(&packet);
+        assert_eq!((whole.by_ref().count(), whole.is_cut()), (2, false));
     }
 
     #[test]
@@ -258,7 +282,12 @@ mod tests {
 
     #[test]
     fn cut_and_impossible_frames_end_the_packet() {
-        let count = |packet: &[u8]| frames(packet).count();
+        let count = |packet: &[u8]| {
+            let mut frames = frames(packet);
+            let count = frames.by_ref().count();
+            assert!(frames.is_cut());
+            count
+        };
         // A range below packet number 0; a length beyond the packet; an unknown type.
         assert_eq!(count(&[1, 0x02, 3, 0, 1, 1, 2, 0]), 1);
         assert_eq!(count(&[1, 0x06, 0, 9, 1]), 1);

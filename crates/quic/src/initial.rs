@@ -9,7 +9,17 @@ use tls::message::MessageType;
 use crate::frame::{Frame, frames};
 use crate::handshake::HandshakeBytes;
 use crate::key::Protection;
-use crate::packet::{Packet, PacketType};
+use crate::packet::{Packet, PacketType, packets};
+
+/// Returns whether a client's datagram begins a connection, or repeats its beginning: the keys of its Initial packet follow from the
+/// packet's own destination connection ID (RFC 9001, section 5.2). Later ones have an ID of the server's, and the first one's keys.
+pub fn begins_connection(datagram: &[u8]) -> bool {
+    let Some(packet) = packets(datagram).next().filter(|packet| packet.kind == PacketType::Initial) else {
+        return false;
+    };
+    let keys = Protection::initial(packet.version, packet.destination, Sender::Client);
+    keys.is_some_and(|keys| keys.open(&packet, None).is_some())
+}
 
 /// Reader of a client's Initial packets.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +68,6 @@ impl ClientInitials {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::packets;
 
     const CLIENT_INITIAL: &str = include_str!("../tests/rfc9001-a2.txt");
 
@@ -76,6 +85,7 @@ mod tests {
         let hello = ClientInitials::default().read(&packet, &id).unwrap();
         assert_eq!(hello.server_name.as_deref(), Some("example.com"));
         assert!(hello.offers_tls13);
+        assert!(begins_connection(&datagram));
     }
 
     #[test]
@@ -85,6 +95,7 @@ mod tests {
         assert_eq!(ClientInitials::default().read(&packet, &[1, 2, 3]), None);
         let mut damaged = datagram.clone();
         *damaged.last_mut().unwrap() ^= 1;
+        assert!(!begins_connection(&damaged) && !begins_connection(&[]));
         let packet = packets(&damaged).next().unwrap();
         assert_eq!(ClientInitials::default().read(&packet, packet.destination), None);
     }

@@ -142,7 +142,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
         plot: _,
         ..
     } = flow;
-    let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = oddities;
+    let Oddities { captured_twice, not_captured, backwards, out_of_order, needless, cut } = oddities;
     let rank = |cause: Cause| order.iter().position(|ranked| *ranked == cause);
     let mut findings: Vec<&Finding> = findings.iter().collect();
     findings.sort_by_key(|finding| (rank(finding.cause), finding.at));
@@ -180,6 +180,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
         "backward_times": backwards,
         "out_of_order": out_of_order,
         "needless_retransmissions": needless,
+        "unread_frames": cut,
     })
 }
 

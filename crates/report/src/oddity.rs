@@ -9,14 +9,15 @@ use crate::keys::KeyReport;
 pub fn sentences(capture: &Capture) -> Vec<String> {
     let mut all = Oddities::default();
     for flow in &capture.flows {
-        let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = flow.oddities;
+        let Oddities { captured_twice, not_captured, backwards, out_of_order, needless, cut } = flow.oddities;
         all.captured_twice += captured_twice;
         all.not_captured += not_captured;
         all.backwards += backwards;
         all.out_of_order += out_of_order;
         all.needless += needless;
+        all.cut += cut;
     }
-    let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = all;
+    let Oddities { captured_twice, not_captured, backwards, out_of_order, needless, cut } = all;
     let kinds = [
         (captured_twice, "packets captured twice", "each is counted once, and none is a retransmission"),
         (
@@ -32,6 +33,11 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
         ),
         (out_of_order, "segments out of order", "no cost by itself"),
         (needless, "spurious retransmissions", "the originals were late, or their ACKs were lost"),
+        (
+            cut,
+            "QUIC packets with an unknown frame",
+            "nothing after it is read; findings of waits with such packets have low confidence",
+        ),
     ];
     let seen = kinds.into_iter().filter(|(count, _, _)| *count > 0);
     let seen = seen.map(|(count, what, meaning)| format!("{what}: {count}; {meaning}"));

@@ -17,6 +17,7 @@ use dissect::{Mark, Side};
 use trace::account::Share;
 use wire::{Duration, Time};
 
+use super::retransmission::LOSSES;
 use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
 use crate::finding::Finding;
 use crate::gap::Wait;
@@ -117,24 +118,48 @@ pub(crate) fn limited(opening: &QuicOpening, wait: &LimitedServer) -> Option<Fin
     if wait.duration() < Cause::QuicAmplificationLimit.about().min_duration {
         return None;
     }
+    let [since, released, resumed] = [since, released, resumed].map(|mark| mark.frame);
     let evidence = format!(
-        "the server{} had sent {sent} bytes (packet {}) for {received} received, three times of which is the limit; it \
-         continued (packet {}) after the client's next datagram (packet {}), {} later",
+        "the server{} had sent {sent} bytes (packet {since}) for {received} received, three times of which is the limit; it \
+         continued (packet {resumed}) after the client's next datagram (packet {released}), {} later",
         for_server(opening),
-        since.frame,
-        resumed.frame,
-        released.frame,
         millis(wait.duration())
     );
-    let packets = vec![since.frame, released.frame, resumed.frame];
-    Some(Finding { packets, ..wait.finding(Cause::QuicAmplificationLimit, evidence) })
+    Some(Finding {
+        packets: vec![since, released, resumed],
+        ..wait.finding(Cause::QuicAmplificationLimit, evidence)
+    })
 }
 
-pub(crate) const FLOW_CONTROL: &[Fix] = &[Fix {
-    party: Party::ReceivingApplication,
-    change: "larger windows of QUIC (initial_max_data, initial_max_stream_data) than rate times round trip, raised before they are \
-             used up: quinn stream_receive_window, quic-go InitialStreamReceiveWindow, nginx http3_stream_buffer_size",
-}];
+/// Returns the fixes for a cause over QUIC where TCP's do not apply: its windows and timers are settings of programs.
+pub(crate) const fn fixes(cause: Cause) -> Option<&'static [Fix]> {
+    const fn sender(change: &'static str) -> Fix {
+        Fix { party: Party::SendingApplication, change }
+    }
+    const FLOW_CONTROL: Fix = Fix {
+        party: Party::ReceivingApplication,
+        change: "larger windows of QUIC (initial_max_data, initial_max_stream_data) than rate times round trip, raised before they are \
+                 used up: quinn stream_receive_window, quic-go InitialStreamReceiveWindow, nginx http3_stream_buffer_size",
+    };
+    const PROBES: Fix = sender(
+        "probes with data instead of PING (RFC 9002, section 6.2.4); in handshakes an initial \
+        round trip like the path's (quinn initial_rtt): the default of 333 ms makes the first probe wait for a second",
+    );
+    const BBR: Fix = sender("a congestion control that stray losses do not slow down (quinn BbrConfig)");
+    const REUSE: Fix =
+        Fix { party: Party::ClientApplication, change: "reuse connections: an open window stays open" };
+    const FIRST_FLIGHT: Fix = sender(
+        "send less (compression), and begin with ten full datagrams (RFC 9002, section 7.2) \
+        as large as the path permits: quinn initial_window, mtu_discovery_config",
+    );
+    match cause {
+        Cause::ReceiveWindowLimited => Some(&[FLOW_CONTROL]),
+        Cause::RetransmissionTimeout => Some(&[LOSSES, PROBES]),
+        Cause::CongestionWindow => Some(&[LOSSES, BBR]),
+        Cause::SlowStart => Some(&[REUSE, FIRST_FLIGHT]),
+        _ => None,
+    }
+}
 
 /// Returns the share of a wait's time, from `since` on.
 pub(crate) fn share(wait: &QuicWait) -> Share {
@@ -152,49 +177,54 @@ pub(crate) fn share(wait: &QuicWait) -> Share {
     }
 }
 
-/// Returns the finding of a wait.
-pub(crate) fn finding(wait: &QuicWait, cause: Cause) -> Finding {
-    let QuicWait { from, to, side, since, reason } = *wait;
+/// Returns the finding of a wait; `request_of` names the request of a packet.
+pub(crate) fn finding(
+    wait: &QuicWait,
+    cause: Cause,
+    request_of: impl FnOnce(Mark) -> Option<String>,
+) -> Finding {
+    let QuicWait { from, to, side, since, reason, is_cut } = *wait;
     let lost = Wait { from: Mark { at: since, ..from }, to, side };
     let time = millis(lost.duration());
     let (sender, to) = (side.to_string(), to.frame);
     let evidence = match reason {
-        WaitReason::Program(Some(request)) => format!(
-            "the server began its response to the request of packet {} in packet {to}, {time} later than the path needs",
-            request.frame
+        WaitReason::Program(Some(packet)) => format!(
+            "the server began its response to {} of packet {} in packet {to}, {time} later than the path needs",
+            request_of(packet).as_deref().unwrap_or("the request"),
+            packet.frame
         ),
         WaitReason::Program(None) => {
             format!(
-                "nothing of the {sender} was in flight, and no window held it, until packet {to}, {time} later"
+                "nothing of the {sender} was in flight, no window held it, and packet {to} left {time} later"
             )
         }
-        WaitReason::Window { acked, in_flight, .. } => format!(
-            "the {sender} had {in_flight} bytes in flight and waited {time} for an acknowledgement (packet {}) before it sent more \
-             (packet {to})",
-            acked.frame
+        WaitReason::Window { acked: Mark { frame, .. }, in_flight, .. } => format!(
+            "the {sender} had {in_flight} bytes in flight and waited {time} for an acknowledgement (packet {frame}) before it sent \
+             more (packet {to})"
         ),
         WaitReason::Paced { in_flight, .. } => format!(
             "the {sender} had {in_flight} bytes in flight, and its congestion window or the pacing of its packets held packet {to} \
              for {time}"
         ),
-        WaitReason::FlowControl(raised) => format!(
-            "the {sender} had reached the limit of a stream or of the connection, and waited {time} until packet {} raised it",
-            raised.frame
+        WaitReason::FlowControl(Mark { frame, .. }) => format!(
+            "the {sender} had reached the limit of a stream or of the connection, and waited {time} until packet {frame} raised it"
         ),
-        WaitReason::Reported(lost) => format!(
-            "packet {} was lost: packets after it were acknowledged, and packet {to} retransmitted its data",
-            lost.frame
+        WaitReason::Reported(Mark { frame, .. }) => format!(
+            "packet {frame} was lost: packets after it were acknowledged, and packet {to} retransmitted its data"
         ),
-        WaitReason::Timeout(lost) => format!(
-            "packet {} was lost, or its acknowledgement: nothing came until a timer of the {sender} expired, and packet {to} followed \
-             after {time}",
-            lost.frame
+        WaitReason::Timeout(Mark { frame, .. }) => format!(
+            "packet {frame} was lost, or its acknowledgement: nothing came until a timer of the {sender} expired, and packet {to} \
+             followed after {time}"
         ),
         WaitReason::Flowing | WaitReason::Unknown => String::new(),
     };
     let is_window = matches!(reason, WaitReason::Window { .. } | WaitReason::Paced { .. });
     let saving = Some(lost.duration()).filter(|_| !is_window);
-    Finding { saving, ..lost.finding(cause, evidence) }
+    let mut finding = Finding { saving, ..lost.finding(cause, evidence) };
+    if is_cut {
+        finding.doubt("; packets within this time have unknown frames, and were not read to their end");
+    }
+    finding
 }
 
 fn for_server(opening: &QuicOpening) -> String {

@@ -26,7 +26,7 @@ use crate::side::Side;
 use crate::text::{counted, millis};
 use trace::account::Share;
 
-const LOSSES: Fix = Fix {
+pub(super) const LOSSES: Fix = Fix {
     party: Party::Network,
     change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
 };

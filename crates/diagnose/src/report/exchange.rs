@@ -1,7 +1,6 @@
 //! A request and its response, in the report of their connection.
 
 use dissect::http::Exchange;
-use dissect::quic::opened::QuicExchange;
 use wire::{Duration, Time};
 
 use trace::account::Account;
@@ -29,19 +28,6 @@ impl ExchangeReport {
         Self {
             request: format!("{method} {target}"),
             status,
-            at: requested.at,
-            elapsed: ended.at.since(requested.at),
-            packets: (requested.frame, ended.frame),
-            account: account.since(&before),
-        }
-    }
-
-    /// Creates the report of a stream of HTTP/3, whose fields are compressed.
-    pub(crate) fn of_stream(exchange: QuicExchange<Account>, account: &Account) -> Self {
-        let QuicExchange { stream, requested, ended, context: before } = exchange;
-        Self {
-            request: format!("HTTP/3 stream {stream}"),
-            status: None,
             at: requested.at,
             elapsed: ended.at.since(requested.at),
             packets: (requested.frame, ended.frame),

@@ -1,7 +1,7 @@
 //! A QUIC connection that is read with a key log: the waits between its packets with data, and its exchanges.
 //!
-//! Streams of requests are those that a client opens in both directions (RFC 9114, section 4.1). Their fields are compressed and not
-//! decoded, as those of HTTP/2.
+//! Streams of requests are those that a client opens in both directions (RFC 9114, section 4.1); [`messages`](super::messages) has
+//! their methods, targets and statuses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,10 @@ use tls::{KeyLog, decrypt::Unread};
 use wire::{Duration, Time};
 
 use super::end::{Arrival, DATA, End, Limit, Previous, Release, SPACES, SentPacket};
+use super::messages::{Head, Messages};
 use super::spans::Spans;
 use crate::exchange::KeyUse;
+use crate::http::Exchange;
 use crate::{Both, Mark, Side};
 
 /// A connection. `C` is the caller's state, which each exchange has twice.
@@ -25,27 +27,18 @@ pub struct OpenedQuic<C> {
     keys: Arc<KeyLog>,
     ends: Both<End>,
     streams: BTreeMap<u64, Stream<C>>,
+    messages: Messages,
     /// Exchanges completed since they were last taken.
-    pub answered: Vec<QuicExchange<C>>,
+    pub answered: Vec<Exchange<C>>,
     /// Number of requests.
     pub requests: u64,
+    /// Number of packets with a frame that is invalid or unknown, after which nothing of them is read.
+    pub cut: u64,
+    last_cut: Option<Mark>,
     /// The last packet with data of an exchange; before it, the end of the handshake.
     last: Option<(Side, Mark)>,
     /// Shortest times between two such packets of a side in a row.
     pace: Both<Pace>,
-}
-
-/// A request and its response.
-#[derive(Clone, Debug)]
-pub struct QuicExchange<C> {
-    /// Its stream.
-    pub stream: u64,
-    /// The request's first packet.
-    pub requested: Mark,
-    /// The response's last packet.
-    pub ended: Mark,
-    /// The caller's state at the time of the request.
-    pub context: C,
 }
 
 /// A wait that ended with a packet that has data of an exchange.
@@ -61,6 +54,8 @@ pub struct QuicWait {
     pub since: Time,
     /// Its reason.
     pub reason: WaitReason,
+    /// Whether a packet within it was not read to its end.
+    pub is_cut: bool,
 }
 
 /// Reason for which a packet did not come earlier.
@@ -104,7 +99,26 @@ struct Stream<C> {
     is_complete: bool,
     spans: Both<Spans>,
     size: Option<u64>,
+    /// Method and target, and the status of the response, if they could be read.
+    request: Option<(String, String)>,
+    status: Option<u16>,
     context: C,
+}
+
+impl<C> Stream<C> {
+    /// A stream with the request of this packet.
+    fn new(requested: Mark, context: C) -> Self {
+        Self {
+            requested,
+            is_pending: true,
+            is_complete: false,
+            spans: Both::default(),
+            size: None,
+            request: None,
+            status: None,
+            context,
+        }
+    }
 }
 
 /// The shortest times between packets.
@@ -143,8 +157,11 @@ impl<C: Clone> OpenedQuic<C> {
             keys,
             ends: Both::default(),
             streams: BTreeMap::new(),
+            messages: Messages::default(),
             answered: Vec::new(),
             requests: 0,
+            cut: 0,
+            last_cut: None,
             last: None,
             pace: Both::default(),
         }
@@ -168,6 +185,13 @@ impl<C: Clone> OpenedQuic<C> {
     /// Returns the number of requests without complete responses.
     pub fn unanswered(&self) -> usize {
         self.streams.values().filter(|stream| !stream.is_complete).count()
+    }
+
+    /// Returns the request, as `GET /`, whose first packet this is; `None` if its fields could not be read, or there are several.
+    pub fn request_of(&self, packet: Mark) -> Option<String> {
+        let mut requests = self.streams.values().filter(|stream| stream.requested == packet);
+        let (method, target) = requests.next()?.request.as_ref()?;
+        requests.next().is_none().then(|| format!("{method} {target}"))
     }
 
     /// Returns the last event up to which waits were returned.
@@ -207,7 +231,8 @@ impl<C: Clone> OpenedQuic<C> {
         self.last = Some((side, mark));
         let gap = mark.at.since(from.at);
         let is_flowing = self.is_flowing((before_side, side), gap);
-        let wait = QuicWait { from, to: mark, side, since: from.at, reason: WaitReason::Flowing };
+        let is_cut = self.last_cut.is_some_and(|cut| cut.frame >= from.frame);
+        let wait = QuicWait { from, to: mark, side, since: from.at, reason: WaitReason::Flowing, is_cut };
         Some(if is_flowing { wait } else { self.judge(wait, &content, before) })
     }
 
@@ -236,7 +261,8 @@ impl<C: Clone> OpenedQuic<C> {
         };
         let mut sent = SentPacket { mark, bytes: packet.length as u64, ranges: Vec::new() };
         let mut is_eliciting = false;
-        for frame in frames(&packet.frames) {
+        let mut frames = frames(&packet.frames);
+        for frame in frames.by_ref() {
             is_eliciting |= frame.is_ack_eliciting();
             match frame {
                 Frame::Ack(ack) if space < SPACES => {
@@ -260,32 +286,28 @@ impl<C: Clone> OpenedQuic<C> {
                 _ => {}
             }
         }
-        if is_eliciting {
+        if frames.is_cut() {
+            (self.cut, self.last_cut) = (self.cut + 1, Some(mark));
+        }
+        // An unknown frame is to be acknowledged as a rule (RFC 9000, section 19.21).
+        if is_eliciting || frames.is_cut() {
             self.ends.of_mut(side).sends(space, packet.number, sent);
         }
     }
 
     fn stream(&mut self, side: Side, mark: Mark, data: &StreamData<'_>, content: &mut Content, context: &C) {
-        let StreamData { id, offset, data, is_end } = *data;
-        let to = offset + data.len() as u64;
+        let StreamData { id, offset, data: bytes, is_end } = *data;
+        let to = offset + bytes.len() as u64;
         self.ends.of_mut(side).extends(id, to);
         let round_trip = self.round_trip();
-        if id & 3 != 0 || self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&id) {
-            return;
+        let is_new = id & 3 == 0 && self.streams.len() < MAX_STREAMS && !self.streams.contains_key(&id);
+        let is_first = is_new && side == Side::Client;
+        if is_first {
+            self.streams.insert(id, Stream::new(mark, context.clone()));
+            self.requests += 1;
         }
-        let is_first = side == Side::Client && !self.streams.contains_key(&id);
-        self.requests += u64::from(is_first);
-        if side == Side::Server && !self.streams.contains_key(&id) {
-            return;
-        }
-        let stream = self.streams.entry(id).or_insert_with(|| Stream {
-            requested: mark,
-            is_pending: true,
-            is_complete: false,
-            spans: Both::default(),
-            size: None,
-            context: context.clone(),
-        });
+        self.read_heads(side, data);
+        let Some(stream) = self.streams.get_mut(&id) else { return };
         let new = stream.spans.of_mut(side).add(offset, to);
         let is_repeated = new < to - offset || to == offset && stream.is_complete;
         content.has_data = true;
@@ -303,9 +325,27 @@ impl<C: Clone> OpenedQuic<C> {
         stream.size = if is_end { Some(to) } else { stream.size };
         if !stream.is_complete && stream.size.is_some_and(|size| stream.spans.server.reaches(size)) {
             stream.is_complete = true;
-            let (requested, context) = (stream.requested, stream.context.clone());
-            self.answered.push(QuicExchange { stream: id, requested, ended: mark, context });
+            let request =
+                stream.request.clone().unwrap_or_else(|| ("HTTP/3".to_owned(), format!("stream {id}")));
+            let context = stream.context.clone();
+            self.answered.push(Exchange::of_stream(request, stream.status, stream.requested, mark, context));
         }
+    }
+
+    /// Reads the heads of messages, if the protocol is HTTP/3.
+    fn read_heads(&mut self, side: Side, data: &StreamData<'_>) {
+        let Self { opener, messages, streams, .. } = self;
+        let is_http3 = |protocol: &String| protocol == "h3" || protocol.starts_with("h3-");
+        if !opener.client_hello().is_some_and(|hello| hello.protocols.iter().any(is_http3)) {
+            return;
+        }
+        messages.read(side, data, &mut |id, head| {
+            let Some(stream) = streams.get_mut(&id) else { return };
+            match head {
+                Head::Request(method, target) => stream.request = Some((method, target)),
+                Head::Response(status) => stream.status = Some(status),
+            }
+        });
     }
 
     /// Returns whether a packet followed the one before as data flows.
@@ -480,6 +520,7 @@ mod tests {
         assert_eq!(waits[1..], [(40, 140, WaitReason::Program(Some(mark(3, 40))))]);
         assert_eq!((opened.requests, opened.unanswered(), opened.answered.len()), (1, 0, 1));
         assert_eq!(opened.answered[0].ended, mark(4, 180));
+        assert_eq!((&opened.answered[0].method[..], opened.answered[0].status), ("HTTP/3", None));
         assert_eq!(opened.round_trip(), Duration::from_millis(40));
     }
 
@@ -517,6 +558,33 @@ mod tests {
         assert_eq!(waits(&reported).0.last(), Some(&(0, 40, WaitReason::Reported(mark(5, 80)))));
         let timeout = [&first[..], &[again(220)]].concat();
         assert_eq!(waits(&timeout).0.last(), Some(&(0, 140, WaitReason::Timeout(mark(5, 80)))));
+    }
+
+    #[test]
+    fn exchanges_have_methods_targets_and_statuses() {
+        // HEADERS of static fields (RFC 9204, appendix A): GET, https, / and 404; the request ends in another packet.
+        let request = [0x0a, 4, 7, 1, 5, 0, 0, 0xd1, 0xd7, 0xc1].to_vec();
+        let end = [0x0f, 4, 7, 0].to_vec();
+        let response = [0x0b, 4, 5, 1, 3, 0, 0, 0xdb].to_vec();
+        let (_, opened) = waits(&[
+            ('C', 60, 1, request),
+            ('C', 60, 2, end),
+            ('S', 100, 0, [ack(2, None), response].concat()),
+        ]);
+        let exchange = &opened.answered[0];
+        assert_eq!((&exchange.method[..], &exchange.target[..], exchange.status), ("GET", "/", Some(404)));
+        assert_eq!(opened.request_of(mark(4, 60)).as_deref(), Some("GET /"));
+        assert_eq!(opened.request_of(mark(3, 40)), None, "its fields are no HTTP/3");
+    }
+
+    #[test]
+    fn packets_with_unknown_frames_are_counted_and_their_waits_are_marked() {
+        // A frame of a type that no one has defined before the response's.
+        let unknown = [&[0x40, 0x99, 1][..], &stream(0, 500, false)].concat();
+        let (found, opened) = waits(&[('S', 100, 0, unknown), ('S', 180, 1, stream(0, 500, true))]);
+        assert_eq!((opened.cut, found.len()), (1, 2));
+        assert_eq!(found[1].2, WaitReason::Program(Some(mark(3, 40))));
+        assert!(opened.last_cut.is_some_and(|cut| cut == mark(4, 100)));
     }
 
     #[test]
