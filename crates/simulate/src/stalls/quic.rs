@@ -137,7 +137,8 @@ impl StallObserver {
         let cause = match () {
             () if was_limited => Cause::QuicAmplificationLimit,
             () if !state.is_secured => Cause::QuicHandshake,
-            () if std::mem::take(&mut state.was_lost) && reacts => Cause::FastRetransmit,
+            // What follows a request is its response.
+            () if !is_unanswered && std::mem::take(&mut state.was_lost) && reacts => Cause::FastRetransmit,
             () if state.has_lost && !reacts && !is_unanswered => Cause::RetransmissionTimeout,
             () if is_unanswered => {
                 return self.think(&pause, Cause::ServerThink, request_received, pause.sent);
