@@ -588,6 +588,25 @@ mod tests {
     }
 
     #[test]
+    fn next_connection_between_the_same_ports_begins_with_an_initial_of_its_own_keys() {
+        let config = SessionConfig { protocol: "h3", ..SessionConfig::new(Handshake::Full) };
+        let hello = crypto(&messages::client_hello(&config, &[]));
+        let first = |id| {
+            let mut datagram = packet(0xc0, 0, &hello);
+            datagram[6] = id;
+            Sealer::new(tls::keylog::Secrets::default()).seal(Sender::Client, &mut datagram);
+            datagram
+        };
+        let (one, mut other) = (first(9), first(7));
+        let mut opening = crate::quic::QuicOpening::new(mark(1, 0));
+        opening.datagram(Side::Client, &one, one.len() as u64, mark(1, 0));
+        assert_eq!([opening.is_of_another(&one), opening.is_of_another(&other)], [false, true]);
+        // Later Initials have the server's ID, from which their keys do not follow.
+        *other.last_mut().unwrap() ^= 1;
+        assert!(!opening.is_of_another(&other));
+    }
+
+    #[test]
     fn unknown_secrets_leave_application_data_out() {
         let mut opened = OpenedQuic::<()>::new(Arc::new(KeyLog::default()));
         let config = SessionConfig { protocol: "h3", ..SessionConfig::new(Handshake::Full) };
