@@ -136,6 +136,21 @@ mod tests {
     }
 
     #[test]
+    fn handshakes_that_a_busy_client_may_have_noted_late_are_no_distance() {
+        // 3.1 ms for each message; the shortest exchange with the first host took 10 ms.
+        let other = |host: &str, connect: f64| {
+            let entry = entry(200, "a.png", "Low", connect, 0).replace(r#""wait":10"#, r#""wait":50"#);
+            entry.replace("https://h/", &format!("https://{host}/"))
+        };
+        let mut all = scripts(10, 100, "High", 22);
+        all.extend([entry(0, "", "VeryHigh", 20.0, 5), other("near", 15.0), other("far", 40.0)]);
+        let page = crate::har::pages("visit", archive(&all).as_bytes()).unwrap().remove(0);
+        let extra: Vec<f64> = page.hosts.iter().map(|host| host.extra_rtt.as_millis_f64()).collect();
+        assert_eq!(extra[..2], [0.0, 0.0]);
+        assert!(extra[2] > 15.0, "{extra:?}");
+    }
+
+    #[test]
     fn one_long_task_is_not_the_time_for_each_message() {
         assert_eq!(client_time(&scripts(10, 100, "High", 900)), Some(10.0));
     }

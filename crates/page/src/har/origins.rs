@@ -2,7 +2,8 @@
 //!
 //! - Round trip: the shortest handshake of TCP with the host, or with a host of the same address; or the shortest time from
 //!   a request to its first byte, if that is less: both contain a round trip, and a browser that is busy makes both longer.
-//!   It counts beyond the shortest of all hosts, which is the scenario's network. A host without a handshake counts as near.
+//!   It counts beyond the shortest of all hosts, which is the scenario's network, and where it differs by more than two messages
+//!   keep the client's threads. A host without a handshake counts as near.
 //! - Server time: the time until the first byte, less that round trip, and less the time in which other responses arrived:
 //!   the link may have been theirs. Of a host the median. Documents, data and requests that are not GET have times of
 //!   their own, because a program makes their responses; and so do files that take clearly longer than their host's.
@@ -105,8 +106,13 @@ impl Origins {
         self.hosts.len()
     }
 
-    /// The page's hosts, with the round trip of each; and the number of hosts whose round trip is unknown.
-    pub(super) fn finish(self, items: &[Item]) -> (Vec<Host>, Vec<Duration>, usize) {
+    /// The page's hosts, with the round trip of each; and the number of hosts whose round trip is unknown. `client_time` is the
+    /// time of the client's threads for each message.
+    pub(super) fn finish(
+        self,
+        items: &[Item],
+        client_time: Option<Duration>,
+    ) -> (Vec<Host>, Vec<Duration>, usize) {
         let both_schemes: Vec<bool> = self
             .hosts
             .iter()
@@ -115,7 +121,9 @@ impl Origins {
         let rtts = self.round_trips();
         let base = rtts.iter().flatten().min().copied().unwrap_or_default();
         let unknown = rtts.iter().filter(|rtt| rtt.is_none()).count();
-        let rtts: Vec<Duration> = rtts.into_iter().map(|rtt| rtt.unwrap_or(base)).collect();
+        let near = base + client_time.unwrap_or_default() * 2;
+        let is_far = |rtt: &Duration| *rtt > near;
+        let rtts: Vec<Duration> = rtts.into_iter().map(|rtt| rtt.filter(is_far).unwrap_or(base)).collect();
         let groups = self.address_groups(items);
         let medians = medians(items, &server_times(items, &rtts), self.hosts.len());
         let hosts =

@@ -86,31 +86,28 @@ fn page(
     };
     let (after, evidence) = discovery::dependencies(&items);
     account.evidence = evidence;
+    let root = items.first().map_or(0, |item| item.host);
+    let objects = items
+        .iter()
+        .zip(after)
+        .enumerate()
+        .map(|(index, (item, after))| Object { after, ..object(item, root, index == 0, times.load) });
+    let mut page = Page::of(name, objects.collect());
+    boost_images(&items, &mut page.objects);
+    let client_time = client_time(&items, &page.objects, &page.before_body(), times.load);
     let hints = hints::of_hosts(&items, &origins);
-    let (mut hosts, rtts, unknown) = origins.finish(&items);
+    let (mut hosts, rtts, unknown) = origins.finish(&items, client_time);
     hosts.iter_mut().zip(hints).for_each(|(host, hints)| host.hints = hints);
     account.unknown_rtts = unknown;
     let server_times = origins::own_server_times(&items, &rtts, &hosts);
-    let root = items.first().map_or(0, |item| item.host);
-    let objects = items.iter().zip(after).enumerate().map(|(index, (item, after))| Object {
-        after,
-        processing: server_times[index],
-        ..object(item, root, index == 0, times.load)
-    });
-    let mut objects: Vec<Object> = objects.collect();
-    boost_images(&items, &mut objects);
-    let counted = items.iter().zip(&objects).filter(|(_, object)| object.counts_for_load);
+    page.objects.iter_mut().zip(server_times).for_each(|(object, time)| object.processing = time);
+    let counted = items.iter().zip(&page.objects).filter(|(_, object)| object.counts_for_load);
     let last_byte = counted.map(|(item, _)| item.end()).max();
-    let times = RecordedTimes {
-        before_load: times.load.zip(last_byte).and_then(|(load, last_byte)| work(load, last_byte)),
-        ..times
-    };
-    account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
-    let page = Page { hosts, ..Page::of(name, objects) };
-    let client_time = client_time(&items, &page.objects, &page.before_body(), times.load);
-    let times = RecordedTimes { client_time, ..times };
-    let notes = notes::notes(&account, &items, page.hosts.len(), times);
-    let page = Page { notes, recorded: Some(times), ..page }.without_unused_hosts();
+    let before_load = times.load.zip(last_byte).and_then(|(load, last_byte)| work(load, last_byte));
+    let times = RecordedTimes { before_load, client_time, ..times };
+    account.after_load = page.objects.iter().filter(|object| !object.counts_for_load).count();
+    let notes = notes::notes(&account, &items, hosts.len(), times);
+    let page = Page { hosts, notes, recorded: Some(times), ..page }.without_unused_hosts();
     page.check().map(|()| page).map_err(HarError::Page)
 }
 
