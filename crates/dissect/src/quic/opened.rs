@@ -1,6 +1,6 @@
 //! A QUIC connection that is read with a key log: the waits between its packets with data, and its exchanges.
 //!
-//! Streams of requests are those that a client opens in both directions (RFC 9114, section 4.1); [`messages`](super::messages) has
+//! Streams of requests are those that a client opens in both directions (RFC 9114, section 4.1); `messages` has
 //! their methods, targets and statuses.
 
 use std::collections::BTreeMap;
