@@ -3,8 +3,8 @@
 //! **Rule**: a full segment was sent at least three times without an acknowledgement, then its data arrives in smaller
 //! segments, and no segment as large was ever acknowledged before; or it is never acknowledged although the peer still
 //! sends; or, at the receiver, nothing of a response comes, though the sequence number of a later packet without data shows it.
-//! **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment
-//! larger than the MSS (a network card splits it later).
+//! **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's
+//! message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment larger than the MSS (a network card splits it later).
 //!
 //! An MSS below Ethernet's is a note: a tunnel, or a firewall that clamps it.
 

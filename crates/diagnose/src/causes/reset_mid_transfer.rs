@@ -4,11 +4,11 @@
 //! unacknowledged and neither side had closed. In the latter case a reset that acknowledges the received data is `low`,
 //! unless a TLS server sends it: a program that closes with unread data may not want the rest. **Evidence**: the reset,
 //! and the missing data. **Or**: a server resets within a second of its data, without `close_notify` (TLS) or, where messages cannot be
-//! read, after full segments alone; it resets WebSocket without a Close frame; a server closes while its message, or its TLS record, is incomplete. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
-//! an earlier close (TLS: the peer's close_notify reaches a closed socket); a sender that had retransmitted its data in
-//! vain (`peer-vanished`); a reset that leaves requests without a response (`reset-lost-data`); a client that had sent a
-//! FIN before (it gave up). A reset with another TTL than its host's packets, or with the IP ID of the packet that it
-//! rejects, is a firewall's, and the evidence names it.
+//! read, after full segments alone; it resets WebSocket without a Close frame; a server closes while its message, or its TLS record,
+//! is incomplete. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing); an earlier close (TLS:
+//! the peer's close_notify reaches a closed socket); a sender that had retransmitted its data in vain (`peer-vanished`); a reset that
+//! leaves requests without a response (`reset-lost-data`); a client that had sent a FIN before (it gave up). A reset with another TTL
+//! than its host's packets, or with the IP ID of the packet that it rejects, is a firewall's, and the evidence names it.
 
 use dissect::http2::StreamError;
 use dissect::{Mark, Side};

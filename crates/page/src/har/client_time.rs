@@ -2,7 +2,7 @@
 //!
 //! A browser sends requests and handles responses one after another. A request on an open connection of HTTP/2 or HTTP/3 waits for
 //! nothing but these threads: they were busy from its start until it left (`blocked` and `send`), with the requests that were made
-//! and the responses that ended meanwhile.
+//! and the responses that ended meanwhile. What Chromium holds back for the scripts of the head waits for them from the end of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
