@@ -33,6 +33,7 @@ mod entry;
 mod hints;
 pub mod left_out;
 mod links;
+mod named;
 mod notes;
 mod origins;
 mod parser;

@@ -140,18 +140,19 @@ fn objects(page: &Page, spare: usize) -> Grid {
     Grid { columns, rows: rows.collect() }
 }
 
-/// `12`, `1 begun`, `1 at 24kB`, and the number of further objects.
+/// `12`, `1 begun`, `1 at 24k`, and the number of further objects.
 fn waits_for(after: &[Dependency]) -> String {
-    let Some(first) = after.iter().max_by_key(|dependency| dependency.plus) else { return String::new() };
-    let on = first.on + 1;
-    let text = match first.at {
+    let Some(longest) = after.iter().max_by_key(|dependency| dependency.plus) else { return String::new() };
+    let on_one = after.iter().filter(|dependency| dependency.on == longest.on);
+    let on = longest.on + 1;
+    let text = match on_one.clone().map(|dependency| dependency.at).max().unwrap_or(longest.at) {
         Moment::Ended => on.to_string(),
         Moment::Begun => format!("{on} begun"),
         Moment::Delivered(bytes) => format!("{on} at {}", prefixed(bytes.get())),
     };
-    match after.len() {
-        0 | 1 => text,
-        more => format!("{text}, +{}", more - 1),
+    match after.len() - on_one.count() {
+        0 => text,
+        more => format!("{text}, +{more}"),
     }
 }
 

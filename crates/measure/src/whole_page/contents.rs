@@ -222,9 +222,12 @@ fn dependencies(page: &Page) -> Vec<Vec<Dependency>> {
                 Moment::Begun | Moment::Delivered(_) | Moment::Ended => vec![*dependency],
             };
             for one in resolved {
-                let key = (one.on, one.at == Moment::Ended);
-                let known = after.entry(key).or_insert(one);
-                known.plus = known.plus.max(one.plus);
+                let known = after.entry((one.on, one.at == Moment::Ended)).or_insert(one);
+                // The browser has its own time before it reads the first of them.
+                let plus = if known.at == one.at { known.plus.max(one.plus) } else { one.plus };
+                if known.at <= one.at {
+                    *known = Dependency { plus, ..one };
+                }
             }
         }
         all[index] = after.into_values().collect();

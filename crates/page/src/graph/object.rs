@@ -55,8 +55,8 @@ pub struct Dependency {
     pub plus: Duration,
 }
 
-/// A moment of an object's transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A moment of an object's transfer, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     /// Its request has been passed to a connection.
     Begun,

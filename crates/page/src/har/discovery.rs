@@ -3,10 +3,10 @@
 //! The first rule that applies decides; an edge always leads to an object that started before.
 //!
 //! 1. A redirect's target waits for the redirect, and a request for its preflight.
-//! 2. The initiator, where it is recorded: the document, or every script on the stack, and what such a script waits for
-//!    ([`Awaited`]). What began long after its place in a document was not found there by the preload scanner: the parser stood
-//!    there when a script made it. It waits for the script before that place; and, unless the place is that script's end, for the
-//!    script or data that ended last before the start.
+//! 2. The initiator, where it is recorded, otherwise the document or style sheet whose text names it: the document, or every script on
+//!    the stack, and what such a script waits for ([`Awaited`]). What began long after its place in a document was not found there by
+//!    the preload scanner: the parser stood there when a script made it. It waits for the script before that place; and, unless the
+//!    place is that script's end, for the script or data that ended last before the start.
 //! 3. The style sheet that the field `Referer` names.
 //! 4. The document that `Referer` names, or the page's, if it was arriving.
 //! 5. The document, script or data that ended last before the start; for images and fonts also style sheets. Other
@@ -14,8 +14,8 @@
 //!
 //! The moment of an edge is the end of the object, or the bytes of it that had arrived: receiving counts as even. Where the
 //! initiator is an element of a document, whose place is recorded, they are the bytes before it, even if all had arrived: on
-//! a slower network they have not. The think time is the start less that moment. It contains no queueing: that is a phase of
-//! the entry, after its start.
+//! a slower network they have not. It also waits for the start of the scanner, some time after the document's first byte. The think
+//! time is the start less that moment. It contains no queueing: that is a phase of the entry, after its start.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -24,6 +24,7 @@ use wire::{Bytes, Duration};
 
 use super::parser::{Awaited, without_fragment};
 use super::timeline::{Item, SLACK};
+use crate::html::address::Base;
 use crate::{Dependency, Kind, Moment};
 
 /// Numbers of objects by the rule that found what they waited for.
@@ -32,6 +33,8 @@ pub(super) struct Evidence {
     /// Redirects and preflights.
     pub(super) redirects: usize,
     pub(super) initiators: usize,
+    /// Objects that a document's or a style sheet's text names.
+    pub(super) named: usize,
     pub(super) referers: usize,
     pub(super) inferred: usize,
     /// Initiators that are elements of a document at a recorded place.
@@ -68,6 +71,8 @@ struct Discovery<'a> {
     awaited_by: Awaited<'a>,
     /// Shortest think time of an element of each document.
     scanning: BTreeMap<usize, Duration>,
+    /// Time from the first byte of each document until its scanner starts.
+    start_up: BTreeMap<usize, Duration>,
     /// Last ended document, script or data, and style sheet.
     ended: [Option<(Duration, usize)>; 2],
     evidence: Evidence,
@@ -75,7 +80,7 @@ struct Discovery<'a> {
 
 impl<'a> Discovery<'a> {
     fn new(items: &'a [Item]) -> Self {
-        let (by_url, awaited, arriving, scanning, evidence) = Default::default();
+        let (by_url, awaited, arriving, scanning, start_up, evidence) = Default::default();
         let mut last_lines: BTreeMap<&'a str, u32> = BTreeMap::new();
         for clues in items.iter().map(|item| &item.entry.clues) {
             if let (Some(place), Some(url)) = (clues.place, clues.initiators.first()) {
@@ -84,7 +89,7 @@ impl<'a> Discovery<'a> {
             }
         }
         let (awaited_by, ended) = (Awaited::new(items), [None; 2]);
-        Self { items, by_url, awaited, arriving, last_lines, awaited_by, scanning, ended, evidence }
+        Self { items, by_url, awaited, arriving, last_lines, awaited_by, scanning, start_up, ended, evidence }
     }
 
     /// Notes that an object has started.
@@ -121,15 +126,16 @@ impl<'a> Discovery<'a> {
             return vec![edge.dependency];
         }
         if let Some(edge) = self.element(index, start) {
-            self.evidence.initiators += 1;
+            self.count_initiator(index);
             let dependencies = self.after_parser(index, edge, start);
-            // One that waits for more was not found there.
-            self.evidence.elements += usize::from(dependencies.len() == 1);
+            // One that waits for more than the document was not found there.
+            let on = edge.dependency.on;
+            self.evidence.elements += usize::from(dependencies.iter().all(|one| one.on == on));
             return dependencies;
         }
         let mut edges = self.initiators(index, start);
         if !edges.is_empty() {
-            self.evidence.initiators += 1;
+            self.count_initiator(index);
             for on in edges.iter().map(|edge| edge.dependency.on).collect::<Vec<_>>() {
                 self.add_awaited(&mut edges, on, start);
             }
@@ -146,6 +152,11 @@ impl<'a> Discovery<'a> {
         }
         self.evidence.inferred += 1;
         vec![self.inferred(item.kind, start, referer)]
+    }
+
+    fn count_initiator(&mut self, index: usize) {
+        let Evidence { initiators, named, .. } = &mut self.evidence;
+        *(if self.items[index].entry.clues.is_named { named } else { initiators }) += 1;
     }
 
     /// Moves what has ended by this time.
@@ -192,10 +203,10 @@ impl<'a> Discovery<'a> {
         let Dependency { on, plus, .. } = element.dependency;
         let scanning = self.scanning.entry(on).or_insert(plus);
         *scanning = plus.min(*scanning);
-        let mut edges = vec![element];
         if start <= self.items[on].end() + *scanning + LONGEST_SCAN {
-            return all_of(edges, start);
+            return self.scanned(element, start);
         }
+        let mut edges = vec![element];
         let clues = &self.items[index].entry.clues;
         let document = clues.initiators.first().map(|url| without_fragment(url)).unwrap_or_default();
         let place = clues.place.filter(|_| self.items[index].kind != Kind::Document);
@@ -212,6 +223,22 @@ impl<'a> Discovery<'a> {
             self.add_ended(&mut edges, program, start);
         }
         all_of(edges, start)
+    }
+
+    /// Dependencies of an object that the preload scanner found: the scanner starts some time after the document's first byte, and
+    /// on a slower network the bytes before the element arrive later than that. Where the first element came late, it starts after at
+    /// most twice the think time.
+    fn scanned(&mut self, Edge { dependency, moment }: Edge, start: Duration) -> Vec<Dependency> {
+        let Dependency { on, plus, .. } = dependency;
+        let first_byte = self.items[on].first_byte();
+        let latest = plus + plus.min(moment.saturating_sub(first_byte));
+        let start_up = *self.start_up.entry(on).or_insert(latest);
+        if dependency.at == FIRST_BYTE || start_up == Duration::ZERO {
+            return vec![dependency];
+        }
+        let plus = start.saturating_sub((first_byte + start_up).max(moment));
+        let scanner = Dependency { at: FIRST_BYTE, plus: start_up + plus, ..dependency };
+        vec![scanner, Dependency { plus, ..dependency }]
     }
 
     /// Adds what a script waited for before it ran, or rendering before it looked for what a style sheet names.
@@ -288,6 +315,8 @@ impl<'a> Discovery<'a> {
     }
 }
 
+const FIRST_BYTE: Moment = Moment::Delivered(Bytes::new(1));
+
 /// Time within which the preload scanner requests the elements of a part of a document, after the first of them.
 const LONGEST_SCAN: Duration = Duration::from_millis(20);
 
@@ -320,18 +349,17 @@ const fn class(kind: Kind) -> Option<usize> {
     }
 }
 
-/// The target of a redirect from `base`.
+/// The address that a text at `base` names, without its fragment.
 pub(super) fn resolved(base: &str, target: &str) -> String {
-    let target = without_fragment(target);
+    let target = without_fragment(target.trim());
     if target.starts_with("//") {
         let scheme = base.split(':').next().unwrap_or_default();
         return format!("{scheme}:{target}");
     }
-    if !target.starts_with('/') {
-        return target.to_owned();
-    }
-    let host = base.match_indices('/').nth(2).and_then(|(at, _)| base.get(..at)).unwrap_or(base);
-    format!("{host}{target}")
+    let has_scheme = target.split(['/', '?']).next().is_some_and(|first| first.contains(':'));
+    let (origin, path) = base.match_indices('/').nth(2).map_or((base, "/"), |(at, _)| base.split_at(at));
+    let path = Base::new("", path).resolve(target.as_bytes()).filter(|_| !has_scheme);
+    path.map_or_else(|| target.to_owned(), |path| format!("{origin}{path}"))
 }
 
 #[cfg(test)]
@@ -409,11 +437,11 @@ mod tests {
             page(&[document, element]).objects[1].after.clone()
         };
         let delivered = |bytes, plus| edge(0, Moment::Delivered(Bytes::new(bytes)), plus);
-        // A quarter of 2,000 decoded bytes, and of the 1,000 that arrive from 100 to 200 ms.
-        assert_eq!(at(1, "parser", "https://h/a.css"), [delivered(250, 125)]);
+        // A quarter of 2,000 decoded bytes, and of the 1,000 that arrive from 100 to 200 ms, had arrived when the scanner started.
+        assert_eq!(at(1, "parser", "https://h/a.css"), [delivered(1, 150), delivered(250, 0)]);
         assert_eq!(at(1, "script", "https://h/a.css"), [edge(0, Moment::Ended, 50)]);
         // Without the text, this line is the last of all.
-        assert_eq!(at(7, "parser", "https://h/a.css"), [delivered(1_000, 50)]);
+        assert_eq!(at(7, "parser", "https://h/a.css"), [delivered(1, 100 + 50), delivered(1_000, 50)]);
         assert_eq!(at(7, "parser", "https://h/frame.html"), [edge(0, Moment::Ended, 50)]);
     }
 
@@ -455,12 +483,15 @@ mod tests {
     #[test]
     fn an_image_far_later_than_its_place_waits_for_what_the_parser_waited_for() {
         let place = |bytes| edge(0, Moment::Delivered(Bytes::new(bytes)), 0);
-        let (scanned, at_end) = (element("image", 210), element("image", 1_000));
+        let (at_script, at_end) = (element("image", 210), element("image", 1_000));
         let image = |more, start| [Recorded { more, ..Recorded::at(start, "https://h/b.png") }];
-        let found = beside_a_script(&image(&scanned, 305));
-        assert_eq!(found, [[edge(0, Moment::Delivered(Bytes::new(210)), 184)]], "with the others");
+        let found = beside_a_script(&image(&at_script, 305));
+        // The style sheet began 150 ms after the first byte.
+        let scanned = [(1, 150 + 55), (210, 55)]
+            .map(|(bytes, plus)| edge(0, Moment::Delivered(Bytes::new(bytes)), plus));
+        assert_eq!(found, [scanned], "with the others");
         let of_script = [place(210), edge(2, Moment::Ended, 20), edge(1, Moment::Ended, 0)];
-        assert_eq!(beside_a_script(&image(&scanned, 520)), [of_script], "where the script's element ends");
+        assert_eq!(beside_a_script(&image(&at_script, 520)), [of_script], "where the script's element ends");
         let others = Recorded {
             more: &element("script", 500).replace("High", "Low"),
             ..Recorded::at(301, "https://h/b.js")

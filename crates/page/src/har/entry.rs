@@ -9,11 +9,12 @@ use http1::message::field::is_token;
 use serde::de::IgnoredAny;
 
 use super::links::{self, DocumentHint};
+use super::named::{self, Named};
 use super::phases::Phases;
 use super::place::{Place, line_starts};
 use super::raw::{Call, Content, Initiator, Number, Raw, Response, Text, field};
-use crate::Page;
 use crate::file::MAX_METHOD_BYTES;
+use crate::{Page, Priority};
 
 /// Parts of an entry that are used.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +43,8 @@ pub(super) struct Entry {
     pub(super) lines: Vec<u32>,
     /// Resource hints of its field `Link`, and of its text.
     pub(super) hints: Vec<DocumentHint>,
+    /// Addresses in its text, of a document or a style sheet.
+    pub(super) named: Vec<Named>,
     /// Size of its text after compression, if that is requested.
     pub(super) compressed: Option<u64>,
     /// Protocol of the response in lower case, such as `h2` or `http/1.1`; empty where it is unknown.
@@ -72,6 +75,10 @@ pub(super) struct Clues {
     /// Whether `Alt-Svc` offers HTTP/3.
     pub(super) offers_http3: bool,
     pub(super) priority: Option<String>,
+    /// Priority of the element that names it, where none is recorded.
+    pub(super) priority_of_element: Option<Priority>,
+    /// Whether the initiator is not recorded, but the text that names it.
+    pub(super) is_named: bool,
     /// Chromium's type in lower case, or empty.
     pub(super) resource_type: String,
     pub(super) is_render_blocking: Option<bool>,
@@ -82,7 +89,8 @@ impl Entry {
     pub(super) fn of_sizes(json: &str) -> serde_json::Result<Self> {
         let mut entry = serde_json::from_str::<Raw<IgnoredAny>>(json)
             .and_then(|raw| Self::of(raw, |_, _| None).checked())?;
-        if entry.mime() == "text/html" {
+        let has_style = entry.mime() == "text/css" && entry.clues.initiators.is_empty();
+        if has_style || entry.mime() == "text/html" {
             let body = Self::with_body(json)?.body;
             entry.read_text(body.as_deref().unwrap_or_default());
         }
@@ -139,6 +147,7 @@ impl Entry {
             body: text.and_then(|text| body(text, encoding.as_deref())),
             lines: Vec::new(),
             hints,
+            named: Vec::new(),
             compressed: None,
             protocol: protocol.unwrap_or_default(),
             redirect: response.redirect.filter(|url| !url.is_empty()).map(normalized),
@@ -156,16 +165,23 @@ impl Entry {
         let is_text = is_text(&self.mime());
         let text = self.body.as_deref().filter(|body| is_text && !body.is_empty());
         let compressed = text.map(|text| encoded(coding, text).len() as u64);
-        if let Some(body) = self.body.take().filter(|_| self.mime() == "text/html") {
+        if let Some(body) = self.body.take() {
             self.read_text(&body);
         }
         Self { body: None, compressed, ..self }
     }
 
-    /// Notes where the lines of a document's text begin, and its hints.
+    /// Notes where the lines of a document's text begin, its hints, and what it or a style sheet names.
     fn read_text(&mut self, text: &[u8]) {
-        self.lines = line_starts(text);
-        self.hints.extend(links::of_text(text));
+        match self.mime().as_str() {
+            "text/html" => {
+                self.lines = line_starts(text);
+                self.hints.extend(links::of_text(text));
+                self.named = named::in_document(text, &self.lines);
+            }
+            "text/css" => self.named = named::in_style_sheet(text),
+            _ => {}
+        }
     }
 
     /// Size of the body as transferred, as the browser reports it. Otherwise headers and body less the
@@ -211,6 +227,8 @@ impl Clues {
             offers_http3: field(raw.response.headers.as_deref(), "alt-svc")
                 .is_some_and(|offer| offer.contains("h3")),
             priority: raw.initial_priority.take().or(raw.priority.take()),
+            priority_of_element: None,
+            is_named: false,
             resource_type: raw.resource_type.take().unwrap_or_default().to_ascii_lowercase(),
             is_render_blocking: blocking.map(|blocking| blocking == "blocking"),
         }

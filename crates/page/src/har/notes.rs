@@ -110,6 +110,7 @@ fn discovery(account: &Account) -> Option<String> {
     let evidence = account.evidence;
     let counted = [
         (evidence.initiators, "by recorded initiators"),
+        (evidence.named, "by the texts that name them"),
         (evidence.redirects, "by redirects and preflights"),
         (evidence.referers, "by Referer"),
         (evidence.inferred, "by what had arrived last"),

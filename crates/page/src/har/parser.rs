@@ -66,7 +66,7 @@ fn is_awaited(item: &Item) -> bool {
     match item.kind {
         Kind::StyleSheet => item.is_render_blocking(false),
         Kind::Script => {
-            item.local.is_none() && item.entry.clues.priority.is_some() && item.priority() >= Priority::Medium
+            item.local.is_none() && item.has_known_priority() && item.priority() >= Priority::Medium
         }
         Kind::Document | Kind::Font | Kind::Image | Kind::Media | Kind::Data | Kind::Other => false,
     }

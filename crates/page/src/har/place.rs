@@ -24,6 +24,13 @@ impl Place {
         self.line == script.line && length == Some(END_TAG)
     }
 
+    /// The place of a byte of a text whose lines start there.
+    pub(super) fn at(byte: usize, lines: &[u32]) -> Option<Self> {
+        let byte = u32::try_from(byte).ok()?;
+        let line = lines.partition_point(|start| *start <= byte).checked_sub(1)?;
+        Some(Self { line: u32::try_from(line).ok()?, column: byte - lines[line] })
+    }
+
     /// The place in Chromium's initiator, if an element is the cause.
     pub(super) fn of_call(call: &Call) -> Option<Self> {
         let number = |number: Option<f64>| number.filter(|number| (0.0..1e9).contains(number));

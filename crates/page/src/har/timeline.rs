@@ -66,7 +66,7 @@ impl Item {
         if self.local.is_none() && self.entry.is_transferred() { self.entry.on_wire() } else { 0 }
     }
 
-    /// Priority as recorded, otherwise as Chromium's for the type.
+    /// Priority as recorded, otherwise as Chromium's for the element, or for the type.
     pub(super) fn priority(&self) -> Priority {
         match self.entry.clues.priority.as_deref() {
             Some("VeryHigh" | "Highest") => Priority::Highest,
@@ -75,12 +75,17 @@ impl Item {
             Some("Medium" | "medium") => Priority::Medium,
             Some("Low" | "low") => Priority::Low,
             Some("VeryLow" | "Lowest" | "Idle") => Priority::Lowest,
-            _ => match self.kind {
+            _ => self.entry.clues.priority_of_element.unwrap_or(match self.kind {
                 Kind::Document | Kind::StyleSheet | Kind::Font => Priority::Highest,
                 Kind::Script | Kind::Data => Priority::High,
                 Kind::Image | Kind::Media | Kind::Other => Priority::Low,
-            },
+            }),
         }
+    }
+
+    /// Whether its priority is more than a guess from its type.
+    pub(super) fn has_known_priority(&self) -> bool {
+        self.entry.clues.priority.is_some() || self.entry.clues.priority_of_element.is_some()
     }
 
     /// Whether nothing is painted before it has arrived: as recorded, otherwise by type and priority.
@@ -90,7 +95,7 @@ impl Item {
         }
         let is_urgent = self.priority() == Priority::Highest;
         // Chromium gives scripts that the parser waits for the priority High, and the others Low.
-        let is_awaited = self.entry.clues.priority.is_some() && self.priority() >= Priority::High;
+        let is_awaited = self.has_known_priority() && self.priority() >= Priority::High;
         self.entry.clues.is_render_blocking.unwrap_or(match self.kind {
             Kind::Document => is_root,
             Kind::StyleSheet => is_urgent,
