@@ -192,7 +192,8 @@ impl QuicFlow {
         let (account, doubts) = self.account();
         let mut findings = std::mem::take(&mut self.findings);
         let limited = self.opening.limited.iter().filter_map(|wait| quic::limited(&self.opening, wait));
-        let of_opening = [quic::unanswered(&self.opening, self.last_at), quic::handshake(&self.opening)];
+        let one_each = [quic::handshake, quic::lost_hello, quic::closed].map(|rule| rule(&self.opening));
+        let of_opening = [&[quic::unanswered(&self.opening, self.last_at)][..], &one_each].concat();
         let is_counted = |finding: &crate::Finding| finding.at + finding.lost > self.since;
         for finding in of_opening.into_iter().flatten().chain(limited).filter(is_counted) {
             let times = [finding.lost, finding.saving.unwrap_or_default()];
@@ -243,7 +244,9 @@ impl QuicFlow {
         let opening = self.opening.ended.filter(|_| is_answered).map_or(self.last_at, |ended| ended.at);
         let from = self.started.at.max(self.since);
         let opening = opening.clamp(self.started.at, self.last_at);
-        account.add(Share::Stall(cause), opening.since(from));
+        let lost = quic::lost_hello(&self.opening).map_or(wire::Duration::ZERO, |finding| finding.lost);
+        account.add(Share::Stall(Cause::RetransmissionTimeout), lost);
+        account.add(Share::Stall(cause), opening.since(from).saturating_sub(lost));
         let opened = self.opened.as_ref().filter(|opened| opened.is_read());
         let judged = opened.and_then(|opened| opened.last()).map_or(opening, |last| last.at.max(opening));
         let rest = self.last_at.since(from.max(judged));

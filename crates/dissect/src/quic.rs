@@ -5,6 +5,7 @@
 //! [`opened`] reads them.
 
 mod end;
+mod hello;
 mod messages;
 pub mod opened;
 mod spans;
@@ -15,6 +16,8 @@ use quic::{AMPLIFICATION_LIMIT, MIN_INITIAL_BYTES};
 use wire::Duration;
 
 use crate::{Mark, Side};
+use hello::Hello;
+pub use hello::{CloseReason, LostHello};
 
 /// The opening of one connection.
 #[derive(Debug)]
@@ -42,6 +45,7 @@ pub struct QuicOpening {
     pub server_name: Option<String>,
     /// Waits of a server that had reached its limit.
     pub limited: Vec<LimitedServer>,
+    hello: Hello,
     initials_reader: ClientInitials,
     /// Connection ID from which the keys of Initial packets follow; before it, that of the client's first packet.
     key_id: Vec<u8>,
@@ -97,6 +101,7 @@ impl QuicOpening {
             is_early: false,
             server_name: None,
             limited: Vec::new(),
+            hello: Hello::default(),
             initials_reader: ClientInitials::default(),
             key_id: Vec::new(),
             first_id: Vec::new(),
@@ -120,6 +125,7 @@ impl QuicOpening {
                 Side::Client => self.client_packet(&packet, mark),
                 Side::Server => self.server_packet(&packet, mark),
             }
+            self.hello.packet(side, &packet, &self.key_id, mark);
         }
         if side == Side::Client && is_initial && self.answered.is_none() {
             self.note_round(mark);
@@ -144,6 +150,16 @@ impl QuicOpening {
     /// Returns the round trips that the handshake took, as agreed.
     pub fn round_trips(&self) -> u32 {
         1 + u32::from(self.retry.is_some()) + u32::from(self.negotiation.is_some())
+    }
+
+    /// Returns the part of the Client Hello that was lost, if the server's handshake waited for it.
+    pub fn lost_hello(&self) -> Option<LostHello> {
+        self.hello.lost(self.answered)
+    }
+
+    /// Returns the server's datagram that ended the handshake at its beginning, and why.
+    pub fn closed(&self) -> Option<(Mark, CloseReason)> {
+        self.hello.closed()
     }
 
     fn note_round(&mut self, mark: Mark) {
@@ -192,10 +208,12 @@ impl QuicOpening {
             PacketType::Retry => {
                 self.retry.get_or_insert(mark);
                 self.key_id = packet.source.to_vec();
+                self.hello = Hello::default();
             }
             PacketType::VersionNegotiation => {
                 self.negotiation.get_or_insert(mark);
                 self.key_id.clear();
+                self.hello = Hello::default();
             }
             PacketType::Initial | PacketType::ZeroRtt | PacketType::Handshake | PacketType::OneRtt => {}
         }
@@ -270,6 +288,9 @@ fn continues_handshake(payload: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quic::sealer::Sealer;
+    use tls::decrypt::Sender;
+    use tls::keylog::Secrets;
     use wire::Time;
 
     /// A datagram of `length` bytes with one packet of this type, without its content.
@@ -299,6 +320,40 @@ mod tests {
         let initial = |ms| (Side::Client, ms, datagram(INITIAL, 1_200));
         let opening = opening(&[initial(0), initial(1), initial(300), initial(900)]);
         assert_eq!((opening.initials, opening.rounds.len(), opening.answered), (4, 3, None));
+    }
+
+    /// A sealed Initial packet with this number and these frames.
+    fn sealed(sealer: &mut Sealer, sender: Sender, number: u8, frames: &[&[u8]]) -> Vec<u8> {
+        const NUMBER_AT: usize = 12;
+        let mut bytes = datagram(INITIAL, 1_200);
+        if sender == Sender::Server {
+            (bytes[6], bytes[8]) = (9, 8);
+        }
+        bytes[NUMBER_AT] = number;
+        let frames = frames.concat();
+        bytes[NUMBER_AT + 1..][..frames.len()].copy_from_slice(&frames);
+        sealer.seal(sender, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn server_that_lost_a_part_of_the_hello_begins_after_its_retransmission() {
+        let mut sealer = Sealer::new(Secrets::default());
+        let [first, second, reply]: [&[u8]; 3] = [&[6, 0, 2, 1, 2], &[6, 2, 2, 3, 4], &[6, 0, 1, 5]];
+        let (ack_first, ack_third): (&[u8], &[u8]) = (&[2, 0, 0, 0, 0], &[2, 2, 0, 1, 0, 0, 0]);
+        let mut packet = |sender, number, frames: &[&[u8]]| sealed(&mut sealer, sender, number, frames);
+        let lost = opening(&[
+            (Side::Client, 0, packet(Sender::Client, 0, &[first])),
+            (Side::Client, 0, packet(Sender::Client, 1, &[second])),
+            (Side::Server, 30, packet(Sender::Server, 0, &[ack_first])),
+            (Side::Client, 90, packet(Sender::Client, 2, &[second])),
+            (Side::Server, 120, packet(Sender::Server, 1, &[ack_third, reply])),
+        ]);
+        let LostHello { lost, acknowledged, retransmitted, replied, .. } = lost.lost_hello().unwrap();
+        assert_eq!(
+            [lost, acknowledged.unwrap(), retransmitted, replied].map(|mark| mark.frame),
+            [2, 3, 4, 5]
+        );
     }
 
     #[test]

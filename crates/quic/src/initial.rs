@@ -1,6 +1,8 @@
-//! Content of a client's Initial packets: CRYPTO frames (RFC 9000, section 19.6), in which the Client Hello is.
+//! Content of Initial packets: CRYPTO frames (RFC 9000, section 19.6), in which the Client Hello is, and acknowledgements.
 //!
 //! A hello with post-quantum keys fills two packets, and some clients split it into pieces out of order.
+
+use std::ops::{Range, RangeInclusive};
 
 use tls::ClientHello;
 use tls::decrypt::Sender;
@@ -19,6 +21,43 @@ pub fn begins_connection(datagram: &[u8]) -> bool {
     };
     let keys = Protection::initial(packet.version, packet.destination, Sender::Client);
     keys.is_some_and(|keys| keys.open(&packet, None).is_some())
+}
+
+/// Content of one Initial packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InitialPacket {
+    /// Packet number.
+    pub number: u64,
+    /// Positions of its bytes of the handshake.
+    pub crypto: Vec<Range<u64>>,
+    /// Numbers of the other side's packets that it acknowledges.
+    pub acknowledged: Vec<RangeInclusive<u64>>,
+    /// Error with which it closes the connection.
+    pub closed: Option<u64>,
+}
+
+impl InitialPacket {
+    /// Opens a packet of `sender`. `destination` is the connection ID of the keys: that of the client's first packet, or the source of
+    /// the last Retry. Returns `None` for another type, a packet that is cut, and one of other keys.
+    pub fn open(packet: &Packet<'_>, destination: &[u8], sender: Sender) -> Option<Self> {
+        if packet.kind != PacketType::Initial {
+            return None;
+        }
+        let keys = Protection::initial(packet.version, destination, sender)?;
+        let (number, opened) = keys.open(packet, None)?;
+        let mut content = Self { number, ..Self::default() };
+        for frame in frames(&opened) {
+            match frame {
+                Frame::Crypto(from, bytes) => {
+                    content.crypto.push(from..from.saturating_add(bytes.len() as u64))
+                }
+                Frame::Ack(ack) => content.acknowledged.extend(ack.ranges),
+                Frame::ConnectionClose(_, error) => content.closed = Some(error),
+                _ => {}
+            }
+        }
+        Some(content)
+    }
 }
 
 /// Reader of a client's Initial packets.
@@ -86,6 +125,9 @@ mod tests {
         assert_eq!(hello.server_name.as_deref(), Some("example.com"));
         assert!(hello.offers_tls13);
         assert!(begins_connection(&datagram));
+        let content = InitialPacket::open(&packet, &id, Sender::Client).unwrap();
+        assert_eq!((content.number, content.crypto.first()), (2, Some(&(0..241))));
+        assert_eq!(InitialPacket::open(&packet, &id, Sender::Server), None);
     }
 
     #[test]

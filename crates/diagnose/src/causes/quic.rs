@@ -4,7 +4,8 @@
 //! data), and is a note. `quic-amplification-limit`: the server had sent nearly three times what it had received (RFC 9000,
 //! section 8.1), or begun its last datagram below that, and went on after the client's next datagram; with more of its handshake, if
 //! that one was a Handshake packet, which validates the address. `quic-unanswered`: the client repeated its Initial
-//! packets and got nothing. **Refuted by**: any datagram of the server
+//! packets and got nothing. `retransmission-timeout` of a handshake: the server began it after the client had retransmitted a part of
+//! its Client Hello, and acknowledged the later packet, but not the first. **Refuted by**: any datagram of the server
 //! (of `quic-unanswered`); a capture of one direction.
 //!
 //! With a key log, frames show the waits after the handshake ([`dissect::quic::opened`]); they have the names of TCP's: a sender that
@@ -12,7 +13,7 @@
 //! reached, for its peer; a packet whose data is retransmitted was lost.
 
 use dissect::quic::opened::{QuicWait, WaitReason};
-use dissect::quic::{LimitedServer, QuicOpening};
+use dissect::quic::{CloseReason, LimitedServer, LostHello, QuicOpening};
 use dissect::{Mark, Side};
 use trace::account::Share;
 use wire::{Duration, Time};
@@ -111,6 +112,62 @@ pub(crate) fn handshake(opening: &QuicOpening) -> Option<Finding> {
     Some(Finding { saving: None, ..wait.finding(Cause::QuicHandshake, evidence) })
 }
 
+/// Returns the finding of a reply that waited until the client had retransmitted its hello.
+pub(crate) fn lost_hello(opening: &QuicOpening) -> Option<Finding> {
+    let LostHello { lost, lost_replies, acknowledged, retransmitted, replied } = opening.lost_hello()?;
+    let (name, again) = (for_server(opening), retransmitted.frame);
+    let time = millis(retransmitted.at.since(lost.at));
+    let (from, to, evidence) = if let Some(known) = acknowledged {
+        let evidence = format!(
+            "the server{name} acknowledged a part of the Client Hello (packet {}), and began its handshake (packet {}) \
+             only after the client had retransmitted (packet {again}) what packet {} carried: that was lost, or the \
+             server dropped it",
+            known.frame, replied.frame, lost.frame
+        );
+        (known, replied, evidence)
+    } else {
+        let what = match lost_replies {
+            Some(count) => {
+                format!(
+                    "{} of the server{name} were lost that responded to packet {}",
+                    counted(count, "packet"),
+                    lost.frame
+                )
+            }
+            None => format!(
+                "packet {} with the Client Hello{name} was lost, or the server dropped it",
+                lost.frame
+            ),
+        };
+        (
+            lost,
+            retransmitted,
+            format!("{what}: nothing came until the client retransmitted (packet {again}), {time} later"),
+        )
+    };
+    let wait = Wait { from, to, side: Side::Client };
+    let packets = vec![lost.frame, again, replied.frame];
+    Some(Finding { packets, ..wait.finding(Cause::RetransmissionTimeout, evidence) })
+}
+
+/// Returns the finding of a handshake that the server ended instead of beginning it.
+pub(crate) fn closed(opening: &QuicOpening) -> Option<Finding> {
+    let (mark, reason) = opening.closed()?;
+    let (cause, error) = match reason {
+        CloseReason::Alert(alert) => {
+            (Cause::TlsAlert, format!("the fatal alert {} ({})", alert.name(), alert.description))
+        }
+        CloseReason::Transport(error) => (Cause::ConnectionRefused, format!("the QUIC error {error:#x}")),
+    };
+    let (name, began) = (for_server(opening), opening.began.frame);
+    let evidence = format!(
+        "the server{name} ended the QUIC handshake that began in packet {began} with {error}, packet {}",
+        mark.frame
+    );
+    let wait = Wait { from: opening.began, to: mark, side: Side::Server };
+    Some(Finding { saving: None, ..wait.finding(cause, evidence) })
+}
+
 /// Returns the finding of a server that waited at its limit.
 pub(crate) fn limited(opening: &QuicOpening, wait: &LimitedServer) -> Option<Finding> {
     let LimitedServer { since, released, resumed, received, sent } = *wait;
@@ -152,9 +209,13 @@ pub(crate) const fn fixes(cause: Cause) -> Option<&'static [Fix]> {
         "send less (compression), and begin with ten full datagrams (RFC 9002, section 7.2) \
         as large as the path permits: quinn initial_window, mtu_discovery_config",
     );
+    const WHOLE_HELLO: Fix = Fix {
+        party: Party::ServerApplication,
+        change: "where it is always the Client Hello: a current server; some drop its second datagram (quic-go, issue 3760)",
+    };
     match cause {
         Cause::ReceiveWindowLimited => Some(&[FLOW_CONTROL]),
-        Cause::RetransmissionTimeout => Some(&[LOSSES, PROBES]),
+        Cause::RetransmissionTimeout => Some(&[LOSSES, PROBES, WHOLE_HELLO]),
         Cause::CongestionWindow => Some(&[LOSSES, BBR]),
         Cause::SlowStart => Some(&[REUSE, FIRST_FLIGHT]),
         _ => None,
