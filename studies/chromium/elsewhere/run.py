@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """run.py ROUNDTRIP FILE.csv PAGE...: records pages with Chromium on a fast network, visits them over slower ones, and predicts.
 
-A page is recorded over HTTP/2 at 1 Gbit/s and 2 ms, three visits, of which the median counts; then over two networks by HTTP/1.1 and
-HTTP/2, three visits each. Recordings are kept beside the table, and used instead of new ones where they are there; with the table
-there, too, only the predictions are made again. Needs root, Chromium, Node, a C compiler, OpenSSL and ip; and puppeteer-core and chrome-har.
+A page is recorded over HTTP/2 at 1 Gbit/s and 2 ms, three visits, of which the median counts; then over two networks by HTTP/1.1,
+HTTP/2 and, where Go is installed, HTTP/3 (quic-go), three visits each. Recordings are kept beside the table, and used instead of new
+ones where they are there; with the table there, too, only the predictions are made again. Needs root, Chromium, Node, a C compiler,
+OpenSSL and ip; and puppeteer-core and chrome-har.
 """
 
 import csv
@@ -26,7 +27,7 @@ NETWORKS = {
     "60ms-8Mbit": ((30000, 8 * 10**6, 8 * 10**6, 1000), ["--rtt", "60ms", "--rate", "8Mbit"]),
     "24ms-30Mbit": ((12000, 30 * 10**6, 30 * 10**6, 1000), ["--rtt", "24ms", "--rate", "30Mbit"]),
 }
-PROTOCOLS = ["http2", "http11-parallel"]
+PROTOCOLS = ["http2", "http11-parallel"] + (["http3"] if shutil.which("go") else [])
 COLUMNS = ["page", "network", "protocol", "measured_load_ms", "simulated_load_ms", "formula_load_ms"]
 
 
@@ -42,6 +43,8 @@ def prepare(work):
         "-subj", "/CN=h0.test", "-addext", f"subjectAltName={names}", "-keyout", work / "key.pem", "-out", work / "certificate.pem")
     digest = "openssl x509 -in certificate.pem -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64"
     (work / "key.sha256").write_bytes(subprocess.check_output(digest, shell=True, cwd=work))
+    if "http3" in PROTOCOLS:
+        run("go", "build", "-C", HERE / "http3", "-o", work / "http3", ".")
     hosts = pathlib.Path("/etc/netns/elsewhere-client/hosts")
     hosts.parent.mkdir(parents=True, exist_ok=True)
     hosts.write_text("127.0.0.1 localhost\n" + "".join(f"10.50.2.1{host} h{host}.test\n" for host in range(8)))
@@ -50,7 +53,7 @@ def prepare(work):
 class Network:
     """Both namespaces with a link between them, and the page's server."""
 
-    def __init__(self, work, name, page):
+    def __init__(self, work, name, page, protocol="http2"):
         for side in ["client", "server"]:
             subprocess.run(["ip", "netns", "add", f"elsewhere-{side}"], check=False, stderr=subprocess.DEVNULL)
             run("ip", "-n", f"elsewhere-{side}", "link", "set", "lo", "up")
@@ -64,8 +67,12 @@ class Network:
             run(*namespace, "link", "set", "dev", "link", "up")
             # The host's default congestion control may be another.
             run(*namespace, "route", "replace", "default", "dev", "link", "src", addresses[0], "congctl", "cubic")
-        server = ["ip", "netns", "exec", "elsewhere-server", "node", HERE / "server.cjs", str(page)]
-        self.programs.append(subprocess.Popen(server, cwd=work))
+        servers = [["node", HERE / "server.cjs", str(page)]]
+        if protocol == "http3":
+            servers = [[*servers[0], "plain"], [work / "http3", "certificate.pem", "key.pem"]]
+        for server in servers:
+            command = ["ip", "netns", "exec", "elsewhere-server", *server]
+            self.programs.append(subprocess.Popen(command, cwd=work))
         time.sleep(1)
         self.work = work
 
@@ -106,8 +113,8 @@ def main(roundtrip, table, pages):
         if any(row["page"] == str(page) for row in rows):
             continue
         for name in [slow[page % 4], slow[(page + 1 + page // 4 % 3) % 4]]:
-            with Network(work, name, page) as network:
-                for protocol in PROTOCOLS:
+            for protocol in PROTOCOLS:
+                with Network(work, name, page, protocol) as network:
                     times = network.visit(protocol, 3)
                     rows.append({"page": str(page), "network": name, "protocol": protocol,
                                  "measured_load_ms": f"{statistics.median(times):.1f}"})

@@ -1,6 +1,8 @@
-// server.cjs NUMBER: the page's hosts over HTTP/1.1 and HTTP/2 with TLS, each at its address, by Node's own server.
+// server.cjs NUMBER [plain]: the page's hosts over HTTP/1.1 and HTTP/2 with TLS, each at its address, by Node's own server; or all of
+// them without TLS, for the proxy that speaks HTTP/3.
 
 const fs = require('fs');
+const http = require('http');
 const http2 = require('http2');
 const { page } = require('./pages.cjs');
 
@@ -45,6 +47,10 @@ function respond(request, response) {
   return setTimeout(() => response.writeHead(200, fields).end(body), object.delay);
 }
 
+if (process.argv[3]) {
+  http.createServer(respond).listen(8080, '127.0.0.1');
+  return;
+}
 const options = { key: fs.readFileSync('key.pem'), cert: fs.readFileSync('certificate.pem'), allowHTTP1: true };
 for (let host = 0; host < 8; host++) {
   const server = http2.createSecureServer(options, respond);

@@ -5,9 +5,13 @@ import { harFromMessages } from 'chrome-har';
 import puppeteer from 'puppeteer-core';
 
 const [, , protocol, visits, file] = process.argv;
-const ARGUMENTS = ['--no-sandbox', '--no-first-run', '--disable-gpu', '--disable-quic', '--disable-background-networking',
-  '--disable-component-update', `--ignore-certificate-errors-spki-list=${fs.readFileSync('key.sha256', 'utf8').trim()}`,
-  ...(protocol === 'http2' ? [] : ['--disable-http2'])];
+const ORIGINS = Array.from({ length: 8 }, (_, host) => `h${host}.test:443`);
+const OF_PROTOCOL = {
+  'http11-parallel': ['--disable-quic', '--disable-http2'], http2: ['--disable-quic'], http3: [`--origin-to-force-quic-on=${ORIGINS}`],
+};
+const SPOKEN = { 'http11-parallel': 'http/1.1', http2: 'h2', http3: 'h3' };
+const ARGUMENTS = ['--no-sandbox', '--no-first-run', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
+  `--ignore-certificate-errors-spki-list=${fs.readFileSync('key.sha256', 'utf8').trim()}`, ...OF_PROTOCOL[protocol]];
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function visit(number) {
@@ -27,7 +31,12 @@ async function visit(number) {
     await page.goto('https://h0.test/', { waitUntil: 'load', timeout: 60000 });
     await wait(file ? 800 : 150);
     if (file) fs.writeFileSync(`${file}.${number}`, JSON.stringify(harFromMessages(messages)));
-    return await page.evaluate(() => performance.getEntriesByType('navigation')[0].loadEventStart);
+    const { load, spoken } = await page.evaluate(() => {
+      const { loadEventStart: load, nextHopProtocol: spoken } = performance.getEntriesByType('navigation')[0];
+      return { load, spoken };
+    });
+    if (spoken !== SPOKEN[protocol]) throw new Error(`${protocol} was asked for, ${spoken} spoken`);
+    return load;
   } finally {
     await browser.close();
     fs.rmSync(userDataDir, { recursive: true, force: true });
