@@ -31,6 +31,7 @@ mod client_time;
 mod discovery;
 mod entry;
 mod hints;
+mod initiators;
 pub mod left_out;
 mod links;
 mod named;

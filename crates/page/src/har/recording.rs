@@ -11,7 +11,7 @@ use super::discovery;
 use super::entry::Entry;
 use super::origins::{self, Address, Origins};
 use super::timeline::{self, Item};
-use super::{HarError, hints, named, notes};
+use super::{HarError, hints, initiators, notes};
 use crate::graph::BOOSTED_IMAGES;
 use crate::{Kind, Object, Page, Priority, RecordedTimes};
 
@@ -74,7 +74,7 @@ fn page(
     account.beyond_objects = items.len().saturating_sub(Page::MAX_OBJECTS);
     items.truncate(Page::MAX_OBJECTS);
     items.iter().for_each(|item| account.count(item));
-    named::find(&mut items);
+    initiators::find_unrecorded(&mut items);
     let late = recorded.start.zip(origin).map_or(0, |(start, origin)| start.saturating_sub(origin));
     let late = Duration::from_nanos(u64::try_from(late).unwrap_or(0));
     let event = |time: Option<Duration>| time.map(|time| time + late);
