@@ -454,7 +454,11 @@ fn refuse_for_server(scenario: &Scenario, server: ServerProgram) -> Result<(), E
     let has_delay = (0..page.objects.len()).any(|index| delay(scenario, index) > Duration::ZERO);
     let methods = page.objects.iter().map(|object| object.method.name());
     let unsupported = [
-        ("http3", *protocol == Protocol::Http3, "use http2, or our own server"),
+        (
+            "http3",
+            *protocol == Protocol::Http3 && !server.has_http3(),
+            "use http2, --server caddy, or our own server",
+        ),
         ("behaviour over HTTP/2", programs.http2_server.is_some(), "leave it out, or use our own server"),
         ("server times", has_delay, "set them to 0ms, as --server-time HOST=0ms does, or use our own server"),
         (
@@ -536,6 +540,7 @@ mod tests {
             |scenario: &Scenario| refuse_for_server(scenario, ServerProgram::Nginx).unwrap_err().to_string();
         assert!(refuse_for_server(&scenario(Protocol::Http2, Tls::V13), ServerProgram::Nginx).is_ok());
         assert!(reason(&scenario(Protocol::Http3, Tls::V13)).contains("http3 with nginx"));
+        assert!(refuse_for_server(&scenario(Protocol::Http3, Tls::V13), ServerProgram::Caddy).is_ok());
         let mut slow = scenario(Protocol::Http2, Tls::V13);
         slow.page.objects[1].processing = Some(Duration::from_millis(1));
         assert!(reason(&slow).contains("server times with nginx"));

@@ -106,12 +106,14 @@ fn whole_pages_are_served_and_fetched_by_others_over_tls() {
         ServerProgram::Caddy,
         ServerProgram::Node,
     ];
-    for (server, protocol, tls) in servers.into_iter().flat_map(|server| {
+    let over_tcp = servers.into_iter().flat_map(|server| {
         [(Protocol::Http2, Tls::V13), (Protocol::Http11Parallel, Tls::V12)]
             .map(|(protocol, tls)| (server, protocol, tls))
-    }) {
+    });
+    for (server, protocol, tls) in over_tcp.chain([(ServerProgram::Caddy, Protocol::Http3, Tls::V13)]) {
         let scenario = Scenario { page: page.clone(), tls, ..scenario(protocol) };
-        for client in [ClientProgram::Curl, ClientProgram::Chromium] {
+        let clients = [ClientProgram::Chromium, ClientProgram::Curl];
+        for client in clients.into_iter().take(if protocol == Protocol::Http3 { 1 } else { 2 }) {
             let Some(measured) = measure_with(&scenario, Peers { server, client }) else { continue };
             for run in &measured.runs {
                 // A browser opens one for each request that waits, before it knows the protocol.
@@ -122,8 +124,12 @@ fn whole_pages_are_served_and_fetched_by_others_over_tls() {
                     "{server} {client} {protocol:?} {}",
                     run.connections
                 );
-                // A TCP and a TLS handshake, the request; TLS 1.2 has one round trip more.
-                let trips = if tls == Tls::V12 { 4 } else { 3 };
+                // A TCP and a TLS handshake, the request; TLS 1.2 has one round trip more, and QUIC one less.
+                let trips = match (protocol, tls) {
+                    (Protocol::Http3, _) => 2,
+                    (_, Tls::V12) => 4,
+                    _ => 3,
+                };
                 assert!(
                     run.elapsed >= scenario.network.rtt * trips,
                     "{server} {client} {protocol:?} {}",

@@ -168,20 +168,26 @@ pub(crate) fn fetched(capture: &Capture) -> FetchedPage {
     let mut closed = BTreeSet::new();
     for (time, direction, observation, bytes) in capture.iter() {
         let Ok(packet) = Packet::read(bytes) else { continue };
-        let (Transport::Tcp(segment), Some((source, destination))) = (packet.transport, packet.sockets())
-        else {
-            continue;
+        let Some((source, destination)) = packet.sockets() else { continue };
+        let (is_opening, is_end, payload) = match packet.transport {
+            Transport::Tcp(segment) => {
+                let has = |flag| segment.flags.contains(flag);
+                (has(Flags::SYN), has(Flags::FIN), segment.payload_length)
+            }
+            // QUIC: names are resolved without DNS.
+            Transport::Udp(datagram) => (true, false, datagram.payload_length),
+            _ => continue,
         };
         match (direction, observation) {
-            (PacketDirection::Up, Observation::Sent) if segment.flags.contains(Flags::SYN) => {
+            (PacketDirection::Up, Observation::Sent) if is_opening => {
                 fetched.began.get_or_insert(time);
                 opened.insert((source, destination));
             }
-            (PacketDirection::Up, Observation::Sent) if segment.flags.contains(Flags::FIN) => {
+            (PacketDirection::Up, Observation::Sent) if is_end => {
                 closed.insert((source, destination));
             }
             (PacketDirection::Down, Observation::Delivered)
-                if segment.payload_length > Bytes::ZERO && !closed.contains(&(destination, source)) =>
+                if payload > Bytes::ZERO && !closed.contains(&(destination, source)) =>
             {
                 fetched.ended = Some(time)
             }

@@ -123,6 +123,14 @@ impl ServerProgram {
         }
     }
 
+    /// Whether it serves over HTTP/3, too.
+    pub(crate) const fn has_http3(self) -> bool {
+        match self {
+            Self::Ours | Self::Caddy => true,
+            Self::Nginx | Self::Apache | Self::Node | Self::Python => false,
+        }
+    }
+
     /// Whether it can require validation of its files.
     pub(crate) const fn can_require_validation(self) -> bool {
         match self {

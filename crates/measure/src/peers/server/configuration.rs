@@ -172,7 +172,10 @@ fn apache(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> S
 /// Without its own management of certificates, which would ask an authority of the Internet.
 fn caddy(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> String {
     let directory = directory.display();
-    let mut text = "{\n\tadmin off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2\n\t}\n}\n".to_owned();
+    let is_http3 = |host: &ServedHost| host.tls.as_ref().is_some_and(|tls| tls.protocol == Protocol::Http3);
+    let http3 = if hosts.iter().any(is_http3) { " h3" } else { "" };
+    let mut text =
+        format!("{{\n\tadmin off\n\tauto_https off\n\tservers {{\n\t\tprotocols h1 h2{http3}\n\t}}\n}}\n");
     for (index, ServedHost { address, names, tls, files: _ }) in hosts.iter().enumerate() {
         let scheme = if tls.is_some() { "https" } else { "http" };
         let any = [String::new()];
@@ -182,7 +185,11 @@ fn caddy(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> St
         text += &format!("{} {{\n\tbind {}\n", sites.join(", "), address.ip());
         if let Some(HostTls { version, protocol, files: _ }) = tls {
             let version = if *version == Tls::V12 { "tls1.2" } else { "tls1.3" };
-            let alpn = if *protocol == Protocol::Http2 { "h2" } else { "http/1.1" };
+            let alpn = match protocol {
+                // Over TCP.
+                Protocol::Http2 | Protocol::Http3 => "h2",
+                _ => "http/1.1",
+            };
             text += &format!(
                 "\ttls {directory}/{} {directory}/{} {{\n\t\tprotocols {version} {version}\n\t\talpn {alpn}\n\t}}\n",
                 certificate(index),
