@@ -48,6 +48,11 @@ impl Finding {
         }
     }
 
+    /// Returns whether it is a repair of lost data.
+    pub(crate) const fn is_of_loss(&self) -> bool {
+        matches!(self.cause, Cause::FastRetransmit | Cause::RetransmissionTimeout | Cause::TailLossProbe)
+    }
+
     /// Lowers its confidence, and with it its severity.
     pub(crate) fn doubt(&mut self, reason: &str) {
         self.confidence = Confidence::Low;
@@ -324,6 +329,14 @@ impl Findings {
         *unlisted = unlisted.saturating_sub(less);
     }
 
+    /// Returns the time lost to a cause beyond what fixes save of it.
+    pub(crate) fn unsaved(&mut self, cause: Cause) -> Duration {
+        let alike = self.retained.iter().filter(|retained| retained.cause == cause);
+        let saved: Duration = alike.filter_map(|retained| retained.saving).sum();
+        let tally = Tally::of(&mut self.tallies, cause);
+        tally.count.lost.saturating_sub(saved + tally.unlisted_saving)
+    }
+
     /// Returns the number of occurrences of a cause.
     pub(crate) fn times(&self, cause: Cause) -> u64 {
         self.tallies.iter().filter(|tally| tally.count.cause == cause).map(|tally| tally.count.times).sum()
@@ -339,7 +352,8 @@ impl Findings {
         self.retract_if(cause, |retained| retained.packets.contains(&frame))
     }
 
-    fn retract_if(&mut self, cause: Cause, is_wrong: impl Fn(&Finding) -> bool) -> Duration {
+    /// Retracts those of a cause that are wrong. Returns their time.
+    pub(crate) fn retract_if(&mut self, cause: Cause, is_wrong: impl Fn(&Finding) -> bool) -> Duration {
         let is_match = |retained: &Finding| retained.cause == cause && is_wrong(retained);
         let retracted = self.retained.iter().filter(|retained| is_match(retained));
         let (times, lost) =
@@ -396,11 +410,7 @@ impl Findings {
         let mut sums = vec![(0_u64, Duration::ZERO); self.retained.len()];
         for (index, finding) in self.retained.iter_mut().enumerate() {
             let loss = &mut losses[finding.side as usize];
-            let is_loss = matches!(
-                finding.cause,
-                Cause::FastRetransmit | Cause::RetransmissionTimeout | Cause::TailLossProbe
-            );
-            if is_loss {
+            if finding.is_of_loss() {
                 let is_shown = finding.confidence == Confidence::High && finding.saving.is_some();
                 *loss = is_shown.then_some(index);
             } else if finding.cause == Cause::CongestionWindow

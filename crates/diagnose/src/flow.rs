@@ -49,6 +49,7 @@ use dissect::path::Path;
 use dissect::plot::Plot;
 use dissect::sender::SequenceRelation;
 use dissect::serial::SerialRequests;
+use dissect::service_queue::ServiceQueue;
 use dissect::turns::Turns;
 use dissect::warm_up::WarmUp;
 use dissect::{Both, Mark, Segment, Side, record};
@@ -126,6 +127,7 @@ pub(crate) struct Flow {
     doubts: Doubts,
     exchanges: Vec<ExchangeReport>,
     serial: SerialRequests,
+    queue: ServiceQueue,
     pub(crate) started: Mark,
     oddities: Oddities,
     /// Waits that one captured direction does not explain.
@@ -182,6 +184,7 @@ impl Flow {
             plot: options.is_plotted.then(|| Box::new(Plot::new(mark.at))),
             exchanges: Vec::new(),
             serial: SerialRequests::default(),
+            queue: ServiceQueue::default(),
             started: mark,
             handshake: Handshake::default(),
             oddities: Oddities::default(),
@@ -488,7 +491,8 @@ impl Flow {
         if is_full && self.before == GapStart::Data(from) && self.is_near(from.other()) {
             let EndState { sender, queued, late, .. } = self.ends.of_mut(from);
             sender.pace.took(at.since(self.last.at), segment.length());
-            *queued = (*queued * 7 + late.unwrap_or_default()) / 8;
+            // A connection that finds a queue loses its first segments there: four samples show it.
+            *queued = (*queued * 3 + late.unwrap_or_default()) / 4;
         }
     }
 
@@ -552,6 +556,10 @@ impl Flow {
             return;
         }
         for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
+            if self.conversation.is_http2() {
+                let thinking = self.account.of(Share::Stall(Cause::ServerThink));
+                self.queue.ended(exchange.requested, exchange.ended, thinking);
+            }
             // Grows by one: most connections have few exchanges, and there are many connections.
             self.exchanges.reserve_exact(1);
             let exchange = ExchangeReport::new(exchange, &self.account);
@@ -613,6 +621,7 @@ impl Flow {
         self.settle_tail();
         self.handle_client_step(None);
         self.weigh_waits(hosts);
+        self.find_service_queues();
         self.doubt_by_capture();
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_progress(side));
         self.find_needless_opening();

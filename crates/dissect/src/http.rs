@@ -150,6 +150,7 @@ impl<C: Clone> Conversation<C> {
             certainty: Certainty::Parsed,
             pending: self.first_unanswered().filter(|_| side == Side::Server && !is_within),
             is_within: Some(is_within),
+            is_within_head: is_within && matches!(stream.reader, Reader::Head(_)),
             is_until_close: matches!(stream.reader, Reader::UntilClose),
             is_pushed: self.is_pushed,
             unanswered: Some(self.open.len()),

@@ -22,6 +22,7 @@
 //! | [`record`], [`dhttp`] | TLS records that close a connection; DHTTP's datagrams |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
 //! | [`serial`], [`warm_up`] | requests that follow one another; the first requests of a program that warms up |
+//! | [`service_queue`] | concurrent requests that a server handles one at a time |
 //! | [`hosts`] | hosts and ports that responded |
 //! | [`plot`] | points of a time-sequence plot |
 //!
@@ -71,6 +72,7 @@ pub mod record;
 mod segment;
 pub mod sender;
 pub mod serial;
+pub mod service_queue;
 pub mod side;
 pub mod stream;
 pub mod tally;

@@ -26,6 +26,8 @@ pub struct MessageFacts {
     pub certainty: Certainty,
     /// Whether the sender was within a message; `None` if unknown.
     pub is_within: Option<bool>,
+    /// Whether it was within the header section of a message of HTTP/1: no event of a stream, nor any of its content, can be due there.
+    pub is_within_head: bool,
     /// Whether only the close of the connection will end that message.
     pub is_until_close: bool,
     /// Whether the server sends without requests.

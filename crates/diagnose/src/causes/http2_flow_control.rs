@@ -44,9 +44,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The update shows where it is captured; the sender has it after the rest of the path.
     let known = updated.at + gap.path.to_sender.unwrap_or_default();
     let is_reaction = known + reaction >= gap.wait.to.at && updated.at < gap.wait.to.at;
-    // A wider window would still take the time that it needs to open, and the link for as many bytes.
-    let saving = opening::saved_with_room(gap).max(unread(gap).unwrap_or_default());
-    let saving = Some(saving.min(gap.duration()));
+    // A wider window would still take the time that it needs to open, and the link for as many bytes. It would fill, too, where the
+    // reader was late.
+    let is_reader_late = held(gap) * 2 > gap.duration();
+    let with_room = if is_reader_late { Duration::ZERO } else { opening::saved_with_room(gap) };
+    let saving = Some(with_room.max(unread(gap).unwrap_or_default()).min(gap.duration()));
     let cause = Cause::Http2FlowControl;
     is_reaction.then(|| Ruling { saving, ..Ruling::all(gap, cause, evidence) })
 }
@@ -55,9 +57,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn unread(gap: &Gap) -> Option<Duration> {
     /// Programs may take their time, and a busy host delays them.
     const LATE: Duration = Duration::from_millis(100);
-    let blocked = gap.messages.blocked?;
-    let held = blocked.updated?.at.since(blocked.since.at).saturating_sub(gap.path.round_trip);
-    (held >= LATE).then_some(held)
+    Some(held(gap)).filter(|held| *held >= LATE)
+}
+
+/// Returns the time from the use of the whole window to its update, beyond a round trip.
+fn held(gap: &Gap) -> Duration {
+    let blocked = gap.messages.blocked.and_then(|blocked| Some((blocked.since, blocked.updated?)));
+    let time = blocked.map_or(Duration::ZERO, |(since, updated)| updated.at.since(since.at));
+    time.saturating_sub(gap.path.round_trip)
 }
 
 /// Returns the update for which the sender waited, and the time that it may take to go on.

@@ -25,12 +25,13 @@
 //! conversation with other subflows of Multipath TCP.
 
 use dissect::exchange::PollEnd;
+use dissect::service_queue::ServedInTurn;
 use wire::{Duration, Time};
 
 use super::{head_of_line, retransmission};
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::finding::Confidence;
-use crate::gap::{Gap, GapEnd, GapStart};
+use crate::finding::{Confidence, Finding};
+use crate::gap::{Gap, GapEnd, GapStart, Wait};
 use crate::ruling::{Evidence, Ruling};
 use crate::side::Side;
 use crate::text::millis;
@@ -141,7 +142,8 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let since = since + late;
     let is_unasked = gap.messages.unanswered == Some(0) && gap.messages.is_within != Some(true);
     let is_opaque = is_opaque(gap);
-    let goes_on = gap.continues() && !is_pending(gap);
+    // A client that has a part of a header section has no response (RFC 9112, section 2.1): it waits however long that takes.
+    let goes_on = gap.continues() && !is_pending(gap) && !gap.messages.is_within_head;
     let may_be_notice = goes_on && !gap.messages.is_sequential;
     // A short record closes an idle connection, unless a request waits: then it is the response.
     let is_control = gap.is_control && !is_pending(gap);
@@ -371,6 +373,28 @@ fn unanswered(gap: &Gap) -> String {
         gap.wait.to.frame,
         millis(gap.duration())
     )
+}
+
+/// Returns the finding that only a few of the requests in flight together were handled at a time: by so many workers, or under a lock.
+pub(crate) fn in_turn(served: &ServedInTurn) -> Finding {
+    let ServedInTurn { count, workers, began, ended, spacing: [shortest, longest], .. } = *served;
+    let evidence = format!(
+        "the server had {count} requests together and responded to {workers} at a time, in their order (packets {} to {}), after {} to \
+         {} each: {} serves them, and each request waited for those before it",
+        began.frame,
+        ended.frame,
+        millis(shortest),
+        millis(longest),
+        if workers == 1 {
+            "one worker or one lock".to_owned()
+        } else {
+            format!("a pool of {workers} workers")
+        }
+    );
+    Finding {
+        confidence: Confidence::Medium,
+        ..Wait { from: began, to: ended, side: Side::Server }.finding(Cause::ServerThink, evidence)
+    }
 }
 
 #[cfg(test)]

@@ -122,6 +122,7 @@ impl Flow {
         if !gap.continues() {
             self.turns.begins(since, pause);
         } else if pause >= causes::think::SERVER.min_duration
+            && !gap.messages.is_within_head
             && let Some(first) = self.turns.pauses(since, pause)
         {
             self.findings.doubt_if(Cause::ServerThink, STREAMED, |finding| finding.at >= first);
@@ -388,6 +389,16 @@ impl Flow {
             (finding.severity, finding.confidence) = (Severity::Low, Confidence::Low);
         }
         self.add(finding);
+    }
+
+    /// Reports requests that a server handled one at a time, instead of the time that it took for each.
+    pub(super) fn find_service_queues(&mut self) {
+        self.queue.settle();
+        for served in std::mem::take(&mut self.queue.chains) {
+            let waits = |finding: &Finding| (served.began.at..served.ended.at).contains(&finding.at);
+            self.findings.retract_if(Cause::ServerThink, waits);
+            self.add(causes::think::in_turn(&served));
+        }
     }
 
     /// Handles a reset by the server while requests are pending; `last` is the event before it.

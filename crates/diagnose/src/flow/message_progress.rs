@@ -88,6 +88,10 @@ impl Flow {
         let end = self.ends.of_mut(side);
         let Some(counted) = end.counted.take() else { return };
         let (saved, reported) = (counted.savings_at_end(sent), end.burst.progress.reported);
-        self.findings.correct(counted.cause, saved.saturating_sub(reported), reported.saturating_sub(saved));
+        // HTTP/2's frames show each wait for its windows (RFC 9113, section 5.2): no other time of the message is lost to them.
+        let is_shown = counted.cause == Cause::Http2FlowControl;
+        let most = if is_shown { self.findings.unsaved(counted.cause) } else { Duration::MAX };
+        let more = saved.saturating_sub(reported).min(most);
+        self.findings.correct(counted.cause, more, reported.saturating_sub(saved));
     }
 }

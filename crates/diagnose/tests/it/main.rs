@@ -16,6 +16,7 @@ mod one_direction;
 mod openings;
 mod quic;
 mod resets;
+mod waits;
 
 /// Faults that they show.
 #[path = "../support/faults.rs"]
