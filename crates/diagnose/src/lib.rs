@@ -15,6 +15,7 @@
 //! | `failure`, `whole` | facts about openings and connections that failed, and about a connection as a whole, for the other rules |
 //! | `program`, `runtime` | fixes that are one program's, by its port or by its name |
 //! | [`host`] | the kernel's counters and the programs, in a live capture |
+//! | `shared_link` | losses in a queue that several connections fill |
 //! | `dhttp` | requests in datagrams, and their responses |
 //! | `quic` | openings of QUIC connections |
 //!
@@ -66,6 +67,7 @@ mod runtime;
 #[cfg(test)]
 #[path = "../tests/support/script.rs"]
 mod script;
+mod shared_link;
 pub mod table;
 mod tick;
 mod whole;
@@ -79,6 +81,7 @@ pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
 pub use options::Options;
 pub use report::FlowReport;
+pub use shared_link::weigh_shared_links;
 pub use table::{Diagnosis, PacketPosition};
 pub use trace::account::{self, Account, Share};
 use trace::text;

@@ -1,6 +1,7 @@
 //! Losses that are none, losses that are signals, and servers that greet or log in late.
 
-use diagnose::{Cause, FlowReport, Severity, Side};
+use diagnose::finding::Confidence;
+use diagnose::{Cause, FlowReport, Severity, Side, weigh_shared_links};
 use wire::Duration;
 
 use crate::report::VantagePoint;
@@ -299,4 +300,31 @@ fn first_event_of_a_stream_is_as_late_as_the_others() {
     };
     assert!(!is_slow("24045 S hex=00000400000000000100000000\n24060 C"));
     assert!(is_slow("12061 C fin\n12076 S fin"), "a single response");
+}
+
+#[test]
+fn loss_while_a_connection_beside_it_shows_a_full_queue_is_chance() {
+    let lines = "30 C send=100\n45 S send=1460\n45.1 S send=1460 lost\n45.2 S send=1460\n60.2 C ack=1460\n60.4 C ack=1460\n\
+                 300 S seq=1460 send=1460\n315.1 C ack=4380";
+    let is_worth_fixing = |confidence, change: fn(&mut FlowReport)| {
+        let mut flows = [at_client(lines), at_client(lines)];
+        let [one, beside] = &mut flows;
+        assert!(one.is_worth_fixing(), "{one:?}");
+        let loss =
+            beside.findings.iter_mut().find(|loss| loss.cause == Cause::RetransmissionTimeout).unwrap();
+        (loss.cause, loss.confidence) = (Cause::FastRetransmit, confidence);
+        change(beside);
+        weigh_shared_links(&mut flows);
+        flows[0].is_worth_fixing()
+    };
+    assert!(!is_worth_fixing(Confidence::Medium, |_| {}));
+    assert!(is_worth_fixing(Confidence::High, |_| {}), "nothing shows a queue");
+    assert!(
+        is_worth_fixing(Confidence::Medium, |beside| beside.server.set_ip([10, 9, 8, 7].into())),
+        "another path"
+    );
+    let later = |beside: &mut FlowReport| {
+        beside.findings.iter_mut().for_each(|loss| loss.at += Duration::from_secs(9));
+    };
+    assert!(is_worth_fixing(Confidence::Medium, later), "the queue was full later");
 }
