@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 
 use diagnose::host::{HostFacts, SenderTimes};
 use diagnose::{FlowReport, Side};
+use linux::clock::calendar;
 use linux::sockets::{Sockets, State, TcpInfo, TcpSocket};
 use report::kernel::{KernelStats, SenderCounters, SocketPair};
 use wire::{Duration, Time};
@@ -18,6 +19,8 @@ use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
 use crate::proc_sockets::sockets_of;
+use crate::process_tree::descendants;
+use crate::run_queue::RunQueue;
 use crate::watch::owner::{name_of, owners};
 
 /// Monitors sockets while a capture lasts.
@@ -31,6 +34,7 @@ pub struct SocketMonitor {
     new: Vec<(SocketPair, Side, Time)>,
     /// Processes that serve the command's connections, or connections that these depend on.
     servers: BTreeSet<u32>,
+    run_queue: RunQueue,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,8 +42,9 @@ struct KnownSocket {
     info: TcpInfo,
     is_own: bool,
     inode: u32,
-    /// The program that holds it.
+    /// The program that holds it, and its process, if it is the command's.
     program: Option<String>,
+    process: Option<u32>,
     /// Number of times that another program was found to own it.
     foreign_sightings: u32,
     /// The process of another program that holds it.
@@ -68,6 +73,7 @@ impl SocketMonitor {
             known: BTreeMap::new(),
             new: Vec::new(),
             servers: BTreeSet::new(),
+            run_queue: RunQueue::default(),
         })
     }
 
@@ -80,6 +86,9 @@ impl SocketMonitor {
 
     /// Queries the opened connections, and reads notifications of closed ones.
     pub fn poll(&mut self, now: Time) -> Result<(), Error> {
+        if self.has_command {
+            self.run_queue.sample(captured_at);
+        }
         for (ends, side, opened) in std::mem::take(&mut self.new) {
             let Some(socket) = self.sockets.find(ends.0, ends.1)? else { continue };
             // Nor does a program hold what it has closed.
@@ -128,6 +137,7 @@ impl SocketMonitor {
             is_own: known.is_own || is_own,
             inode,
             program: holder.map(name_of).or(known.program.take()),
+            process: holder.or(known.process),
             foreign_sightings: known.foreign_sightings + u32::from(inode > 0 && !is_own),
             unaccepted: known.unaccepted,
         };
@@ -193,6 +203,9 @@ impl SocketMonitor {
                 flow.hear_first_use();
             }
             flow.hear_accept(known[1].1.map(|known| known.unaccepted).unwrap_or_default());
+            if let Some(process) = known[1].1.and_then(|known| known.process) {
+                flow.hear_run_queue(|at, lost| self.run_queue.delay(process, at, at + lost));
+            }
             for (side, socket) in known {
                 let Some(KnownSocket { info, .. }) = socket else { continue };
                 let (busy, receive_window) = (info.busy, info.receive_window_limited);
@@ -215,6 +228,11 @@ impl SocketMonitor {
     }
 }
 
+/// Returns the time as packets have it.
+fn captured_at() -> Time {
+    Time::ZERO + calendar()
+}
+
 /// Returns the counters of a report.
 fn sender_counters(info: TcpInfo) -> SenderCounters {
     let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted, sending: _ } =
@@ -224,23 +242,6 @@ fn sender_counters(info: TcpInfo) -> SenderCounters {
 
 /// Returns the sockets that `process`'s descendants hold, by inode, with a process that holds each.
 pub(crate) fn inodes_below(process: u32) -> BTreeMap<u32, u32> {
-    let mut inodes = BTreeMap::new();
-    let mut to_visit = children(process);
-    let mut visited = BTreeSet::new();
-    while let Some(process) = to_visit.pop() {
-        // A process ID may be reused during the scan: no process is visited twice.
-        if visited.insert(process) {
-            inodes.extend(sockets_of(process).map(|inode| (inode, process)));
-            to_visit.extend(children(process));
-        }
-    }
-    inodes
-}
-
-fn children(process: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
-        .collect()
+    let below = descendants(process).into_iter();
+    below.flat_map(|process| sockets_of(process).map(move |inode| (inode, process))).collect()
 }

@@ -42,6 +42,8 @@ pub mod outside;
 mod parallel;
 mod proc_sockets;
 mod process;
+mod process_tree;
+mod run_queue;
 pub mod sniffer;
 pub mod watch;
 

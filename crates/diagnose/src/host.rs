@@ -4,9 +4,10 @@
 //! suggest. Not read here: `capture` asks the kernel.
 
 use dissect::{Mark, Side};
-use wire::Duration;
+use wire::{Duration, Time};
 
 use crate::cause::Cause;
+use crate::doubt::Doubt;
 use crate::finding::{Confidence, Count, Finding, Severity};
 use crate::flow::WARM_UP;
 use crate::gap::Wait;
@@ -82,6 +83,26 @@ impl FlowReport {
         }
     }
 
+    /// Takes into account for how long the server's threads were ready to run and waited for a CPU, which `delay` returns for a time
+    /// and a duration: then the host was busy, and no program late.
+    pub fn hear_run_queue(&mut self, delay: impl Fn(Time, Duration) -> Duration) {
+        let waited = self.account.waited();
+        for finding in self.findings.iter_mut().filter(|finding| finding.cause == Cause::ServerThink) {
+            let late = delay(finding.at, finding.lost).min(finding.lost);
+            if late < WORTH {
+                continue;
+            }
+            let saving = finding.saving.unwrap_or(finding.lost).saturating_sub(late);
+            finding.severity = finding.severity.min(Severity::of(finding.cause, saving, waited));
+            finding.saving = Some(saving);
+            finding.evidence +=
+                &format!("; for {} of this its threads waited for a CPU: the host was busy", millis(late));
+            for count in self.counts.iter_mut().filter(|count| count.cause == finding.cause) {
+                count.saving = count.saving.saturating_sub(late);
+            }
+        }
+    }
+
     /// Compares the findings with the kernel's counters of the sender at `side`.
     pub fn hear_kernel(&mut self, side: Side, times: SenderTimes) {
         // Counters of more time than the connection took are those of a socket that lingered.
@@ -114,15 +135,19 @@ impl FlowReport {
         }
     }
 
-    /// Attributes unknown time to what the kernel counted beyond the time known for it.
+    /// Attributes unknown time to what the kernel counted beyond the time known for it. Behind a loss, data that has arrived fills the
+    /// window, and data in flight the buffer, until the loss is repaired: that time is the loss's.
     fn attribute_unknown(&mut self, side: Side, cause: Cause, counted: Duration, known: Duration) {
-        let time = counted.saturating_sub(known).min(self.account.of(Share::Unknown));
-        if time < WORTH {
+        let unknown = self.account.of(Share::Unknown).saturating_sub(self.doubts.of(Doubt::DataMissing));
+        let time = counted.saturating_sub(known).min(unknown);
+        // Buffers that grow by themselves do so a round trip or two later than the sender could use them.
+        if time < WORTH.max(self.round_trip.unwrap_or_default() * 2) {
             return;
         }
         self.account.transfer(Share::Unknown, Share::Stall(cause), time);
         let mut rest = time;
-        for (doubt, unknown) in self.doubts.sorted() {
+        let others = self.doubts.sorted().into_iter().filter(|(doubt, _)| *doubt != Doubt::DataMissing);
+        for (doubt, unknown) in others {
             let taken = unknown.min(rest);
             self.doubts.take(doubt, taken);
             rest = rest.saturating_sub(taken);
@@ -147,80 +172,6 @@ impl FlowReport {
                 (*times, *lost, *saving) = (*times + 1, *lost + time, *saving + time);
             }
             None => self.counts.push(Count { cause, times: 1, lost: time, saving: time }),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::VantagePoint;
-    use crate::script::{Script, at_client, opened};
-
-    /// A message whose second half follows a pause that the packets do not explain.
-    fn unexplained() -> FlowReport {
-        let lines = "30 C send=100\n45 S send=1460\n60.1 C\n75.1 S send=1460 ack=100\n75.2 S seq=4380 send=1460\n600 S seq=5840 send=1460\n615 C ack=7300";
-        Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(VantagePoint::Server)
-    }
-
-    #[test]
-    fn first_handshake_of_a_virtual_machine_is_doubted_at_its_side() {
-        let lines =
-            "30 C client-hello\n45 S server-hello\n970 C records=53\n970.1 C records=300\n986 S records=900";
-        let is_worth_fixing = |programs: [&str; 2]| {
-            let mut report = at_client(lines);
-            let programs = programs.map(|name| Some(name.to_owned()));
-            report.host = Some(Box::new(HostFacts { programs, ..HostFacts::default() }));
-            report.hear_first_use();
-            report.is_worth_fixing()
-        };
-        assert!(!is_worth_fixing(["java", "nginx"]));
-        assert!(is_worth_fixing(["python3", "java"]));
-    }
-
-    #[test]
-    fn response_of_a_connection_that_was_accepted_late_is_late() {
-        let late = || {
-            let mut lines = "30 C send=100\n45.1 S\n600 S send=400\n615 C\n".to_owned();
-            for at in (620..900).step_by(40) {
-                lines += &format!("{at} C send=100\n{} S send=400\n{} C\n", at + 15, at + 30);
-            }
-            at_client(&lines)
-        };
-        let mut report = late();
-        assert!(!report.is_worth_fixing(), "it may have warmed up");
-        report.hear_accept(Duration::from_millis(10));
-        assert!(!report.is_worth_fixing(), "it was accepted at once");
-        report.hear_accept(Duration::from_millis(100));
-        assert!(!report.is_worth_fixing(), "most of the time the program had it");
-        report.hear_accept(Duration::from_millis(580));
-        assert!(report.is_worth_fixing());
-        let finding = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
-        assert!(finding.evidence.ends_with("520 ms of this before the program accepted it"), "{finding:?}");
-        assert!(!finding.evidence.contains(WARM_UP));
-    }
-
-    #[test]
-    fn kernels_count_names_time_that_the_packets_leave_unknown() {
-        let mut report = unexplained();
-        let unknown = report.account.of(Share::Unknown);
-        assert!(unknown > Duration::from_millis(300), "{:?}", report.account);
-        let total = report.account.total();
-        let times =
-            |receive_window| SenderTimes { busy: receive_window, receive_window, ..SenderTimes::default() };
-        report.hear_kernel(Side::Server, times(Duration::from_millis(300)));
-        let found =
-            report.findings.iter().find(|finding| finding.cause == Cause::ReceiveWindowLimited).unwrap();
-        assert_eq!((found.lost, found.severity), (Duration::from_millis(300), Severity::High));
-        assert_eq!(
-            (report.account.total(), report.doubts.total()),
-            (total, report.account.of(Share::Unknown))
-        );
-        // A socket that lingered, and a healthy one.
-        for quiet in [Duration::from_secs(6), Duration::from_millis(10)] {
-            let mut report = unexplained();
-            report.hear_kernel(Side::Server, times(quiet));
-            assert_eq!(report.account.of(Share::Unknown), unknown);
         }
     }
 }

@@ -188,7 +188,14 @@ impl FindingRef<'_> {
     }
 
     fn fails(self, policy: &Policy) -> bool {
-        let (cause, severity, longest) = (Key::of(self).cause, self.severity(), self.longest());
+        let (cause, severity) = (Key::of(self).cause, self.severity());
+        let longest = match self {
+            // Not the time for which a server's host was busy.
+            Self::Packets(_, Finding { cause: Cause::ServerThink, lost, saving: Some(own), .. }) => {
+                (*own).min(*lost)
+            }
+            _other => self.longest(),
+        };
         let is_speed = policy.has_own_servers && cause == Cause::ServerThink;
         let counted = |threshold: &&Threshold| !is_speed || matches!(threshold, Threshold::Cause { .. });
         let mut thresholds = policy.fail_on.iter().filter(counted);

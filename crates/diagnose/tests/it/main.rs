@@ -9,6 +9,7 @@ mod clocks;
 mod connection_per_request;
 mod dhttp;
 mod families;
+mod host;
 mod hostile;
 mod losses;
 mod nagle;
