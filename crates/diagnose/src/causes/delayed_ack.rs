@@ -10,6 +10,8 @@
 //! receiving program had not read: it, or its window, held the sender); Nagle and short first segments, which have rules
 //! of their own. A delayed acknowledgement for which the sender does not wait is no stall.
 //!
+//! **Confidence medium**: a window smaller than the one before, as of a reader that was busy.
+//!
 //! **Saved** is the delay, if the acknowledgement covers all that is in flight: nothing else lets the sender continue, and
 //! all that follows comes later. Otherwise the acknowledgement of the rest clocks the next round, and nothing is saved.
 
@@ -47,8 +49,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let late = gap.late?;
     let ruling = Ruling::all(gap, Cause::DelayedAck, evidence);
+    // A program that reads opens the window, and that acknowledges (RFC 9293, section 3.8.6.2.2): of a smaller one it left a part.
+    let is_read = gap.window.is_none_or(|before| gap.window_now >= Some(before));
     let (saving, confidence) = match gap.in_flight {
-        0 if gap.acks <= 1 && gap.is_prompt() => (late.min(gap.duration()), Confidence::High),
+        0 if gap.acks <= 1 && gap.is_prompt() && is_read => (late.min(gap.duration()), Confidence::High),
         0 => (late.min(gap.duration()), Confidence::Medium),
         _others_follow => (Duration::ZERO, Confidence::Medium),
     };

@@ -63,7 +63,7 @@ pub(crate) fn in_pieces(facts: &StuckFacts<'_>, mark: Mark) -> Option<Finding> {
 }
 
 /// Returns whether full segments were sent in vain.
-fn is_too_large(facts: &StuckFacts<'_>) -> bool {
+pub(crate) fn is_too_large(facts: &StuckFacts<'_>) -> bool {
     let stuck = &facts.stuck;
     stuck.times >= TOO_LARGE
         && stuck.last.at.since(stuck.first.at) >= MIN_SILENCE

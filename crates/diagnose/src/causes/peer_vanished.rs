@@ -74,8 +74,9 @@ pub(crate) fn rule(facts: &StuckFacts<'_>) -> Option<Finding> {
 fn full_backlog(facts: &StuckFacts<'_>) -> String {
     facts.only_answer.map_or_else(String::new, |answered| {
         format!(
-            "; the server has sent nothing since its SYN/ACK (packet {}): its listen backlog may be full",
-            answered.frame
+            "; the server has sent nothing since its SYN/ACK (packet {}): its listen backlog may be full{}",
+            answered.frame,
+            if path_mtu::is_too_large(facts) { ", or the path too narrow for full segments" } else { "" }
         )
     })
 }
