@@ -188,6 +188,7 @@ impl SocketMonitor {
         };
         let buffers = ["tcp_rmem", "tcp_wmem"].map(setting);
         let owners = owners();
+        let first_responses = first_responses(flows);
         let mut servers = BTreeSet::new();
         for flow in flows {
             let ends =
@@ -203,6 +204,9 @@ impl SocketMonitor {
                 flow.hear_first_use();
             }
             flow.hear_accept(known[1].1.map(|known| known.unaccepted).unwrap_or_default());
+            if let Some((first, Some(later))) = first_responses.get(&flow.server) {
+                flow.hear_first_responses(*first, *later);
+            }
             if let Some(process) = known[1].1.and_then(|known| known.process) {
                 flow.hear_run_queue(|at, lost| self.run_queue.delay(process, at, at + lost));
             }
@@ -226,6 +230,25 @@ impl SocketMonitor {
         };
         flows.iter().map(of).collect()
     }
+}
+
+/// Returns when the first response of each server ended, and the longest time of requests sent after that.
+fn first_responses(flows: &[FlowReport]) -> BTreeMap<SocketAddr, (Time, Option<Duration>)> {
+    let exchanges =
+        || flows.iter().flat_map(|flow| flow.exchanges.iter().map(|exchange| (flow.server, exchange)));
+    let mut servers: BTreeMap<SocketAddr, (Time, Option<Duration>)> = BTreeMap::new();
+    for (server, exchange) in exchanges() {
+        let end = exchange.at + exchange.elapsed;
+        let first = servers.entry(server).or_insert((end, None));
+        first.0 = first.0.min(end);
+    }
+    for (server, exchange) in exchanges() {
+        let first = servers.get_mut(&server).filter(|(first, _)| exchange.at >= *first);
+        if let Some((_, later)) = first {
+            *later = Some(later.map_or(exchange.elapsed, |longest| longest.max(exchange.elapsed)));
+        }
+    }
+    servers
 }
 
 /// Returns the time as packets have it.

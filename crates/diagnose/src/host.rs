@@ -44,6 +44,21 @@ impl FlowReport {
         }
     }
 
+    /// Doubts requests that a virtual machine had before its `first` response ended, if those after took half as long, up to `later`.
+    pub fn hear_first_responses(&mut self, first: Time, later: Duration) {
+        let server = self.host.as_ref().and_then(|host| host.programs[1].as_deref());
+        let is_loading = server.and_then(Runtime::named).is_some_and(Runtime::loads_classes);
+        let is_first = |finding: &&mut Finding| {
+            finding.cause == Cause::ServerThink && finding.at < first && later <= finding.lost / 2
+        };
+        for finding in self.findings.iter_mut().filter(|finding| is_loading && is_first(finding)) {
+            finding.severity = finding.severity.min(Severity::Low);
+            finding.doubt(
+                "; among the first requests of a virtual machine, and those after took half as long at most",
+            );
+        }
+    }
+
     /// Doubts the time that a program took within its first TLS handshake, if it loads and compiles its code on first use.
     pub(crate) fn doubt_handshake(&mut self, side: Side) {
         /// Beyond this it waits for something else.

@@ -104,6 +104,24 @@ fn late() -> FlowReport {
 }
 
 #[test]
+fn first_requests_of_a_virtual_machine_are_doubted_if_later_ones_are_quick() {
+    let is_worth_fixing = |program: &str, first: u64, later: u64| {
+        let mut report = late();
+        // Its first response ends after 330 ms.
+        report.findings.retain(|finding| finding.at <= report.started + Duration::from_millis(330));
+        let programs = [None, Some(program.to_owned())];
+        report.host = Some(Box::new(HostFacts { programs, ..HostFacts::default() }));
+        let ended = report.started + Duration::from_millis(first);
+        report.hear_first_responses(ended, Duration::from_millis(later));
+        report.is_worth_fixing()
+    };
+    assert!(!is_worth_fixing("java", 330, 100));
+    assert!(is_worth_fixing("java", 330, 290), "later ones are as slow");
+    assert!(is_worth_fixing("java", 0, 100), "it came later");
+    assert!(is_worth_fixing("nginx", 330, 100));
+}
+
+#[test]
 fn response_that_was_late_while_threads_waited_for_a_cpu_is_the_hosts() {
     let saved = |report: &FlowReport| {
         let count = report.counts.iter().find(|count| count.cause == Cause::ServerThink);
