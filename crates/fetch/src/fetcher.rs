@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 
+use http3::Recovery;
 use wire::Time;
 
 use crate::plan::{Plan, PlanError, Shape};
@@ -23,7 +24,7 @@ use crate::transport::Http3;
 use crate::transport::dhttp::{Dhttp, DhttpConfig, TransportCounts};
 use crate::transport::http1::Http1;
 use crate::transport::http2::Http2;
-use crate::transport::{FromWire, Outcome, Progress, Transport, Wire};
+use crate::transport::{Endpoint, FromWire, Outcome, Progress, Transport, Wire};
 use crate::web::WebConfig;
 
 /// Output of a fetcher.
@@ -152,6 +153,21 @@ impl Fetcher {
         match &self.transport {
             Transport::Http1(_) | Transport::Http2(_) | Transport::Http3(_) => None,
             Transport::Dhttp(dhttp) => Some(dhttp.counts()),
+        }
+    }
+
+    /// Records the state of QUIC's recovery from now on.
+    pub fn record(&mut self) {
+        if let Transport::Http3(http3) = &mut self.transport {
+            http3.record();
+        }
+    }
+
+    /// Changes of QUIC's recovery and their servers, in order.
+    pub fn recoveries(&self) -> Vec<(Endpoint, Recovery)> {
+        match &self.transport {
+            Transport::Http1(_) | Transport::Http2(_) | Transport::Dhttp(_) => Vec::new(),
+            Transport::Http3(http3) => http3.recoveries().collect(),
         }
     }
 

@@ -40,6 +40,7 @@ pub mod transport;
 mod visit_stats;
 pub mod web;
 
+pub use ::http3::Recovery;
 pub use browser::{Browser, Pacing, RequestClass};
 pub use fetcher::{Fetcher, Output};
 pub use pipelining::{Flush, Pipelining};

@@ -10,6 +10,7 @@
 //! | [`profile`] | clients and servers as data: windows, congestion control, acknowledgements, scheduling |
 //! | [`config`] | settings of an end |
 //! | [`stream`] | events, and a reader of streams |
+//! | [`recovery`] | loss detection and congestion control of a connection, each change |
 //! | [`endpoint`] | an end: its connections, requests and responses |
 //!
 //! QUIC itself is `quinn-proto`. Nothing is encrypted: messages, tags and keys have TLS's sizes (`tls::session`), so an end
@@ -30,10 +31,12 @@ pub mod profile;
 pub mod qpack;
 #[cfg(not(target_family = "wasm"))]
 mod quic;
+pub mod recovery;
 pub mod stream;
 
 pub use config::{ClientConfig, MAX_EARLY_DATA, MIN_DATAGRAM, ServerConfig, Unavailable};
 pub use endpoint::Endpoint;
 pub use profile::Profile;
+pub use recovery::Recovery;
 pub use stream::{CloseReason, ConnectionId, Event, REQUEST_REJECTED};
 pub use wire::varint;

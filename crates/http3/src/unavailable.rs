@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http2::Priority;
 use wire::Time;
 
-use crate::{ClientConfig, ConnectionId, Event, ServerConfig, Unavailable};
+use crate::{ClientConfig, ConnectionId, Event, Recovery, ServerConfig, Unavailable};
 
 /// An end of connections, which does not exist.
 #[derive(Debug)]
@@ -27,6 +27,16 @@ impl Endpoint {
     /// Always [`Unavailable::WebAssembly`].
     pub fn server(_: ServerConfig) -> Result<Self, Unavailable> {
         Err(Unavailable::WebAssembly)
+    }
+
+    /// Records the state of recovery from now on.
+    pub fn record(&mut self) {
+        match *self {}
+    }
+
+    /// Changes of recovery.
+    pub fn recoveries(&self) -> &[Recovery] {
+        match *self {}
     }
 
     /// Opens a connection.

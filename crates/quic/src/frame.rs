@@ -14,10 +14,10 @@ pub enum Frame<'a> {
     Ping,
     /// ACK.
     Ack(Ack),
-    /// RESET_STREAM: the stream, and its length.
-    ResetStream(u64, u64),
-    /// STOP_SENDING: the stream.
-    StopSending(u64),
+    /// RESET_STREAM: the stream, its error, and its length.
+    ResetStream(u64, u64, u64),
+    /// STOP_SENDING: the stream, and the error.
+    StopSending(u64, u64),
     /// CRYPTO: bytes of the handshake at an offset.
     Crypto(u64, &'a [u8]),
     /// STREAM.
@@ -28,10 +28,12 @@ pub enum Frame<'a> {
     MaxStreamData(u64, u64),
     /// MAX_STREAMS: whether they are bidirectional, and the limit.
     MaxStreams(bool, u64),
-    /// DATA_BLOCKED, STREAM_DATA_BLOCKED (with the stream) or STREAMS_BLOCKED: the limit that held the sender.
+    /// DATA_BLOCKED, or STREAM_DATA_BLOCKED (with the stream): the limit that held the sender.
     Blocked(Option<u64>, u64),
-    /// NEW_CONNECTION_ID: a further ID of the sender.
-    NewConnectionId(&'a [u8]),
+    /// STREAMS_BLOCKED: whether they are bidirectional, and the limit.
+    StreamsBlocked(bool, u64),
+    /// NEW_CONNECTION_ID.
+    NewConnectionId(NewId<'a>),
     /// CONNECTION_CLOSE: whether it is the application's, and its error.
     ConnectionClose(bool, u64),
     /// HANDSHAKE_DONE.
@@ -53,6 +55,17 @@ pub struct StreamData<'a> {
     pub data: &'a [u8],
     /// Whether they are its last.
     pub is_end: bool,
+}
+
+/// A further connection ID of the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewId<'a> {
+    /// Its number.
+    pub sequence: u64,
+    /// Number up to which earlier ones are to be retired.
+    pub retired: u64,
+    /// The ID.
+    pub id: &'a [u8],
 }
 
 /// An acknowledgement.
@@ -126,12 +139,12 @@ fn read<'a>(rest: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x01 | 0x1f => Frame::Ping,
         0x02 | 0x03 => Frame::Ack(acknowledgement(rest, kind == 0x03)?),
         0x04 => {
-            let [stream, _error, length] = numbers(rest)?;
-            Frame::ResetStream(stream, length)
+            let [stream, error, length] = numbers(rest)?;
+            Frame::ResetStream(stream, error, length)
         }
         0x05 => {
-            let [stream, _error] = numbers(rest)?;
-            Frame::StopSending(stream)
+            let [stream, error] = numbers(rest)?;
+            Frame::StopSending(stream, error)
         }
         0x06 => Frame::Crypto(take(rest)?, counted(rest)?),
         0x07 => {
@@ -145,11 +158,12 @@ fn read<'a>(rest: &mut &'a [u8]) -> Option<Frame<'a>> {
             Frame::MaxStreamData(stream, limit)
         }
         0x12 | 0x13 => Frame::MaxStreams(kind == 0x12, take(rest)?),
-        0x14 | 0x16 | 0x17 => Frame::Blocked(None, take(rest)?),
+        0x14 => Frame::Blocked(None, take(rest)?),
         0x15 => {
             let [stream, limit] = numbers(rest)?;
             Frame::Blocked(Some(stream), limit)
         }
+        0x16 | 0x17 => Frame::StreamsBlocked(kind == 0x16, take(rest)?),
         0x18 => Frame::NewConnectionId(new_connection_id(rest)?),
         0x19 => other(kind, rest, 1)?,
         0x1a | 0x1b => {
@@ -219,12 +233,12 @@ fn stream<'a>(rest: &mut &'a [u8], kind: u64) -> Option<StreamData<'a>> {
 }
 
 /// RFC 9000, section 19.15.
-fn new_connection_id<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+fn new_connection_id<'a>(rest: &mut &'a [u8]) -> Option<NewId<'a>> {
     const RESET_TOKEN_BYTES: usize = 16;
-    let [_sequence, _retired] = numbers(rest)?;
+    let [sequence, retired] = numbers(rest)?;
     let id = counted(rest).filter(|id| id.len() <= MAX_ID_BYTES)?;
     *rest = rest.get(RESET_TOKEN_BYTES..)?;
-    Some(id)
+    Some(NewId { sequence, retired, id })
 }
 
 /// RFC 9000, section 19.19.
@@ -269,7 +283,7 @@ mod tests {
             "Stream(StreamData { id: 4, offset: 200, data: [7, 8], is_end: false })",
             "MaxStreamData(4, 1024)",
             "MaxData(2048)",
-            "NewConnectionId([170, 187])",
+            "NewConnectionId(NewId { sequence: 1, retired: 0, id: [170, 187] })",
             "Blocked(Some(4), 50)",
             "Ping",
             "Padding",

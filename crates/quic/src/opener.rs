@@ -191,8 +191,8 @@ impl Opener {
     fn observe_frames(&mut self, sender: Sender, kind: PacketType, packet: &[u8], log: Option<&KeyLog>) {
         for frame in frames(packet) {
             match frame {
-                Frame::NewConnectionId(id) => {
-                    let length = id.len();
+                Frame::NewConnectionId(new) => {
+                    let length = new.id.len();
                     self.half(sender).note_id(length);
                 }
                 Frame::Crypto(offset, bytes) => self.handshake_bytes(sender, kind, offset, bytes, log),

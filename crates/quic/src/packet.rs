@@ -92,6 +92,15 @@ pub(crate) fn short_packet(bytes: &[u8], id_length: usize) -> Option<Packet<'_>>
     Some(Packet { kind, version: 0, destination, source: empty, token: empty, bytes, number_at })
 }
 
+/// Returns the frames of a packet without encryption, which only has its sizes ([`crate::sealer`]). `id_length` is that of the ID in a
+/// short header.
+pub fn frames_in_the_clear<'a>(packet: &Packet<'a>, id_length: usize) -> Option<&'a [u8]> {
+    const TAG_BYTES: usize = 16;
+    let number_at = if packet.kind == PacketType::OneRtt { 1 + id_length } else { packet.number_at };
+    let number_bytes = usize::from(*packet.bytes.first()? & 3) + 1;
+    packet.bytes.get(number_at + number_bytes..packet.bytes.len().checked_sub(TAG_BYTES)?)
+}
+
 /// Reads the first packet; returns the bytes after it, too. Of a known connection, whatever the fixed bit is.
 fn read(bytes: &[u8], is_of_connection: bool) -> Option<(Packet<'_>, &[u8])> {
     let fixed = if is_of_connection { FIXED } else { 0 };

@@ -29,12 +29,12 @@ use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
-use crate::stalls::{self, PathFacts, TimeAccount};
+use crate::stalls::{self, PathFacts, Probes, TimeAccount};
 use crate::topology::{Server, Topology, add_access};
 use crate::web::server::{PORT, SECURE_PORT};
 use crate::web::{
-    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ResponseTraits, ServerTimes,
-    WarmUp, Web, WebServer,
+    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, QuicProbe, ResponseTraits,
+    ServerTimes, WarmUp, Web, WebServer,
 };
 use crate::world::{Address, Bounds, Counters, HostConfig, HostId, LinkId, Probe, Record, RunEnd, World};
 pub use crate::world::{CLIENT, SERVER};
@@ -190,9 +190,15 @@ pub struct PageResult {
     pub records: Vec<Record>,
     /// State of the connections at either end, each change in order of time, if packets were recorded.
     pub probes: Vec<Probe>,
+    /// The same of QUIC's recovery.
+    pub quic_probes: Vec<QuicProbe>,
 }
 
 impl PageResult {
+    fn probes(&self) -> Probes<'_> {
+        Probes { tcp: &self.probes, quic: &self.quic_probes }
+    }
+
     /// Statistics of the visit, without the preceding page.
     pub fn visit_stats(&self) -> VisitStats {
         let before = self.reports.partition_point(|report| report.at < self.began);
@@ -342,7 +348,10 @@ impl Experiment {
         }
         if keeps_packets {
             world.record();
-            topology.hosts().for_each(|host| world.probe(host));
+            for host in topology.hosts() {
+                world.probe(host);
+                world.application_mut(host).record();
+            }
         }
         let ended = world.run(bounds);
         let lost = topology.lost(&world) - lost_before;
@@ -439,12 +448,12 @@ impl Experiment {
 
     /// Account of a run's time, if its packets were recorded.
     pub fn spent(&self, fetched: &PageResult) -> TimeAccount {
-        stalls::spent(useful(fetched), &fetched.probes, fetched.began, &self.path_facts())
+        stalls::spent(useful(fetched), fetched.probes(), fetched.began, &self.path_facts())
     }
 
     /// The stalls of [`Experiment::spent`], each with the index of the record that ended it.
     pub fn stalls_by_record(&self, fetched: &PageResult) -> Vec<(usize, Stall)> {
-        stalls::ended_by(useful(fetched), &fetched.probes, fetched.began, &self.path_facts())
+        stalls::ended_by(useful(fetched), fetched.probes(), fetched.began, &self.path_facts())
     }
 
     fn path_facts(&self) -> PathFacts {
@@ -619,6 +628,9 @@ fn account(
     let mut probes: Vec<Probe> =
         topology.hosts().flat_map(|host| world.probes(host).iter().cloned()).collect();
     probes.sort_by_key(|probe| probe.at);
+    let mut quic_probes: Vec<QuicProbe> =
+        topology.hosts().flat_map(|host| world.application(host).quic_probes(host)).collect();
+    quic_probes.sort_by_key(|probe| probe.recovery.at);
     PageResult {
         began,
         elapsed,
@@ -631,5 +643,6 @@ fn account(
         channels,
         records: world.records().to_vec(),
         probes,
+        quic_probes,
     }
 }

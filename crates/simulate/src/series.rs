@@ -55,7 +55,7 @@ pub fn simulate_with(
             see_first(&experiment, &fetched);
         }
         // The packets of a thousand runs would take too much memory.
-        (fetched.records, fetched.probes) = (Vec::new(), Vec::new());
+        (fetched.records, fetched.probes, fetched.quic_probes) = (Vec::new(), Vec::new(), Vec::new());
         results.push((fetched, spent));
     }
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) = results.into_iter().unzip();

@@ -13,6 +13,7 @@ use trace::{Cause, Stall};
 use wire::{Bytes, Duration, Rate, Time};
 
 use crate::page::flow::Flow;
+use crate::web::QuicProbe;
 use crate::world::{CLIENT, ObservationPoint, Probe, Record};
 
 /// Facts about path and hosts that packets do not show.
@@ -26,6 +27,15 @@ pub struct PathFacts {
     pub mss: Bytes,
     /// Longest time that a host's process takes to wake up; this is not an avoidable pause.
     pub wake_up: Duration,
+}
+
+/// States that the endpoints report.
+#[derive(Clone, Copy, Debug)]
+pub struct Probes<'a> {
+    /// Of TCP's connections.
+    pub tcp: &'a [Probe],
+    /// Of QUIC's.
+    pub quic: &'a [QuicProbe],
 }
 
 /// Account of a run's time.
@@ -42,24 +52,33 @@ pub struct TimeAccount {
 
 /// Accounts for the time since `began` between a client and a server on one path.
 ///
-/// `probes` must be in order of time, as the records are.
-pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> TimeAccount {
+/// The probes must be in order of time, as the records are.
+pub fn spent(records: &[Record], probes: Probes<'_>, began: Time, known: &PathFacts) -> TimeAccount {
     observed(records, probes, began, known).spent
 }
 
 /// The same account's stalls, each with the index of the record that ended it.
-pub fn ended_by(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> Vec<(usize, Stall)> {
+pub fn ended_by(
+    records: &[Record],
+    probes: Probes<'_>,
+    began: Time,
+    known: &PathFacts,
+) -> Vec<(usize, Stall)> {
     let StallObserver { spent, ended_by, .. } = observed(records, probes, began, known);
     ended_by.into_iter().zip(spent.stalls).collect()
 }
 
-fn observed(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> StallObserver {
+fn observed(records: &[Record], probes: Probes<'_>, began: Time, known: &PathFacts) -> StallObserver {
     let mut watch = StallObserver::new(began, *known);
-    let mut probes = probes.iter().peekable();
+    let (mut probes, mut quic) = (probes.tcp.iter().peekable(), probes.quic.iter().peekable());
     for (index, record) in records.iter().enumerate() {
         // State before this packet: the packet's own event has changed it already.
         while let Some(probe) = probes.next_if(|probe| probe.at < record.at) {
             watch.record_probe(probe);
+        }
+        // What has been found lost is retransmitted in the same event.
+        while let Some(probe) = quic.next_if(|probe| probe.recovery.at <= record.at) {
+            watch.record_quic_probe(probe);
         }
         watch.record_packet(record);
         watch.ended_by.resize(watch.spent.stalls.len(), index);

@@ -15,14 +15,16 @@ pub mod browser;
 pub mod dhttp_service;
 pub mod server;
 
+use fetch::Recovery;
 use wire::Time;
 
+use browser::CLIENT_PORT;
 pub use browser::{Browser, BrowserConfig, BrowserTimes, DhttpClient, WarmUp};
 pub use dhttp_service::{DhttpCounts, DhttpServer};
 pub use fetch::serving::{HeadSizes, ResponseTraits, ServerProtocols};
 pub use server::{ServerTimes, WebServer};
 
-use crate::world::{Action, Application, Input, SocketId};
+use crate::world::{Action, Address, Application, HostId, Input, SocketId};
 
 /// Application of a host.
 pub enum Web {
@@ -30,6 +32,39 @@ pub enum Web {
     Browser(Box<Browser>),
     /// A server.
     Server(Box<WebServer>),
+}
+
+/// State of a QUIC connection's recovery at one end, from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuicProbe {
+    /// Address of the probed end.
+    pub local: Address,
+    /// Address of the other end.
+    pub peer: Address,
+    /// Its state, and the time of the change.
+    pub recovery: Recovery,
+}
+
+impl Web {
+    /// Records the state of QUIC's recovery from now on.
+    pub fn record(&mut self) {
+        match self {
+            Self::Browser(browser) => browser.record(),
+            Self::Server(server) => server.record(),
+        }
+    }
+
+    /// Changes of QUIC's recovery at this host, in order.
+    pub fn quic_probes(&self, host: HostId) -> Vec<QuicProbe> {
+        let of = |port| {
+            let local = Address { host, port };
+            move |(peer, recovery)| QuicProbe { local, peer, recovery }
+        };
+        match self {
+            Self::Browser(browser) => browser.recoveries().map(of(CLIENT_PORT)).collect(),
+            Self::Server(server) => server.recoveries().map(of(server.port())).collect(),
+        }
+    }
 }
 
 impl Application for Web {

@@ -40,8 +40,8 @@ struct LostPacket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Previous {
     pub(super) mark: Mark,
-    /// Whether acknowledgements of packets that followed it soon reported its loss.
-    pub(super) is_reported: bool,
+    /// Whether acknowledgements of packets that followed it soon reported its loss; `None`: nothing that has arrived reports it.
+    pub(super) is_reported: Option<bool>,
 }
 
 /// Content of a peer's packet.
@@ -95,6 +95,8 @@ pub(super) struct End {
     pub(super) has_lost: bool,
     /// Its last packet that has to be acknowledged.
     pub(super) sent_at: Option<Time>,
+    /// The last one that followed the expiry of a timer.
+    pub(super) probed: Option<Time>,
     /// The end of each stream so far, and their sum.
     offsets: BTreeMap<u64, u64>,
     total: u64,
@@ -255,10 +257,10 @@ impl End {
         let lost = self.lost.iter().rev().find(|lost| covers(&lost.packet)).map(|lost| Previous {
             mark: lost.packet.mark,
             // A probe after a timeout is later.
-            is_reported: lost.revealed_by.since(lost.packet.mark.at) < round_trip,
+            is_reported: Some(lost.revealed_by.since(lost.packet.mark.at) < round_trip),
         });
         let pending = self.sent[DATA].values().rev().find(|packet| covers(packet));
-        let pending = pending.map(|packet| Previous { mark: packet.mark, is_reported: false });
+        let pending = pending.map(|packet| Previous { mark: packet.mark, is_reported: None });
         [lost, pending].into_iter().flatten().max_by_key(|previous| previous.mark.at)
     }
 }

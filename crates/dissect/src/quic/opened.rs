@@ -221,6 +221,7 @@ impl<C: Clone> OpenedQuic<C> {
             begins |= matches!(packet.kind, PacketType::ZeroRtt | PacketType::OneRtt);
             self.packet(side, mark, packet, &mut content, &mut arrival, context);
         }
+        self.note_probe((side, begins), mark.at, before);
         arrival.has_data = content.has_data;
         self.ends.of_mut(side.other()).expects(mark, arrival);
         self.note_parameters();
@@ -233,7 +234,7 @@ impl<C: Clone> OpenedQuic<C> {
         let is_flowing = self.is_flowing((before_side, side), gap);
         let is_cut = self.last_cut.is_some_and(|cut| cut.frame >= from.frame);
         let wait = QuicWait { from, to: mark, side, since: from.at, reason: WaitReason::Flowing, is_cut };
-        Some(if is_flowing { wait } else { self.judge(wait, &content, before) })
+        Some(if is_flowing { wait } else { self.judge(wait, &content, before.0) })
     }
 
     /// Handles what has to be known before frames mean anything: limits.
@@ -280,7 +281,7 @@ impl<C: Clone> OpenedQuic<C> {
                     self.stream(side, mark, &data, content, context);
                     sent.ranges.push((data.id, data.offset, data.offset + (data.data.len() as u64).max(1)));
                 }
-                Frame::ResetStream(stream, _) | Frame::StopSending(stream) => {
+                Frame::ResetStream(stream, ..) | Frame::StopSending(stream, _) => {
                     self.streams.remove(&stream);
                 }
                 _ => {}
@@ -363,22 +364,51 @@ impl<C: Clone> OpenedQuic<C> {
         gap <= quarter.max(pace.least.unwrap_or_default() * 2)
     }
 
-    /// Names the reason of a wait. `before` is what was in flight before the packet, and when the last of it was sent.
-    fn judge(&self, wait: QuicWait, content: &Content, before: (u64, Option<Time>)) -> QuicWait {
+    /// Returns the time after which a timer of an end may expire (RFC 9002, section 6.2.1): more than a round trip and its variation,
+    /// with queues as they are, and of application data the maximum delay of its peer's acknowledgements. Without that, losses
+    /// are found by time after nine eighths of a round trip (section 6.1.2).
+    fn min_timeout(&self, side: Side, is_data: bool) -> Duration {
+        const GRANULARITY: Duration = Duration::from_millis(1);
+        let usual = (self.ends.client.latest() + self.ends.server.latest()).max(self.round_trip());
+        if !is_data {
+            return usual * 9 / 8 + GRANULARITY;
+        }
+        let peer = if side == Side::Client { Sender::Server } else { Sender::Client };
+        let delay = self.opener.parameters(peer).copied().unwrap_or_default().max_ack_delay_ms;
+        (usual * 3 / 2).max(usual + Duration::from_millis(delay))
+    }
+
+    /// Notes whether what an end has sent now followed the expiry of a timer. `before` is what was in flight before, and when the last
+    /// of it was sent.
+    fn note_probe(
+        &mut self,
+        (side, is_data): (Side, bool),
+        at: Time,
+        (in_flight, sent_at): (u64, Option<Time>),
+    ) {
+        let (timeout, end) = (self.min_timeout(side, is_data), self.ends.of_mut(side));
+        let is_quiet = end.arrived.is_none_or(|arrived| at.since(arrived) > REACTION);
+        let is_late = sent_at.is_some_and(|sent| at.since(sent) > timeout);
+        if end.sent_at == Some(at) && in_flight > 0 && is_quiet && is_late {
+            end.probed = Some(at);
+        }
+    }
+
+    /// Names the reason of a wait. `in_flight` was in flight before the packet.
+    fn judge(&self, wait: QuicWait, content: &Content, in_flight: u64) -> QuicWait {
         let (end, at) = (self.ends.of(wait.side), wait.to.at);
         let of = |reason| QuicWait { reason, ..wait };
-        if let Some(previous) = content.previous.filter(|_| content.responds_to.is_none()) {
-            let Previous { mark, is_reported } = previous;
+        if let Some(Previous { mark, is_reported }) =
+            content.previous.filter(|_| content.responds_to.is_none())
+        {
+            // Without a probe since then, what arrived earlier than it seems here reported the loss.
+            let is_reported = is_reported.unwrap_or(end.probed.is_none_or(|probed| probed <= mark.at));
             return of(if is_reported { WaitReason::Reported(mark) } else { WaitReason::Timeout(mark) });
         }
-        let (in_flight, sent_at) = before;
-        let silence = sent_at.map_or(Duration::ZERO, |sent| at.since(sent));
-        let is_quiet = end.arrived.is_none_or(|arrived| at.since(arrived) > REACTION);
-        // A timer waits for more than a round trip and its variation (RFC 9002, section 6.2.1), with queues as they are.
-        let usual = (self.ends.client.latest() + self.ends.server.latest()).max(self.round_trip());
-        let is_probe = in_flight > 0 && is_quiet && silence > usual * 3 / 2;
         match wait.side {
-            _ if is_probe && content.responds_to.is_none() => of(WaitReason::Timeout(wait.from)),
+            _ if end.probed == Some(at) && content.responds_to.is_none() => {
+                of(WaitReason::Timeout(wait.from))
+            }
             Side::Client => self.judge_client(wait, content),
             Side::Server => self.judge_server(wait, content, in_flight),
         }

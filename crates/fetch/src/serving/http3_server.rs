@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use http1::message::RequestHead;
 use http1::server::Response;
-use http3::{ConnectionId, Event, ServerConfig, Unavailable};
+use http3::{ConnectionId, Event, Recovery, ServerConfig, Unavailable};
 use wire::Time;
 
 use super::{Request, with_fields};
@@ -34,6 +34,16 @@ impl Http3Server {
     pub fn new(config: ServerConfig) -> Result<Self, Unavailable> {
         let endpoint = http3::Endpoint::server(config)?;
         Ok(Self { endpoint, requests: BTreeMap::new(), complete: VecDeque::new(), accepted: 0 })
+    }
+
+    /// Records the state of recovery from now on.
+    pub fn record(&mut self) {
+        self.endpoint.record();
+    }
+
+    /// Changes of recovery of all connections, in order.
+    pub fn recoveries(&self) -> &[Recovery] {
+        self.endpoint.recoveries()
     }
 
     /// Handles a datagram of a client.

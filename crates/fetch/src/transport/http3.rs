@@ -11,7 +11,7 @@
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ::http3::{CloseReason, Event, REQUEST_REJECTED};
+use ::http3::{CloseReason, Event, REQUEST_REJECTED, Recovery};
 use http1::message::{PeerFault, ResponseHead};
 use wire::{Seed, Time};
 
@@ -104,6 +104,16 @@ impl Http3 {
             timer: None,
             outcomes: VecDeque::new(),
         })
+    }
+
+    /// Records the state of recovery from now on.
+    pub(crate) fn record(&mut self) {
+        self.quic.record();
+    }
+
+    /// Changes of recovery and their servers, in order.
+    pub(crate) fn recoveries(&self) -> impl Iterator<Item = (Endpoint, Recovery)> {
+        self.quic.recoveries().iter().map(|recovery| (origin(recovery.peer), *recovery))
     }
 
     /// Handles input from the policy.

@@ -8,6 +8,7 @@ use http2::Priority;
 use quinn_proto::{
     ConnectionError, Dir, ReadError, ReadableError, StreamEvent, StreamId, VarInt, WriteError,
 };
+use wire::{Duration, Time};
 
 use crate::frame;
 use crate::profile::{self, Profile, QPACK_BLOCKED_STREAMS, QPACK_MAX_TABLE_CAPACITY, Scheduling};
@@ -16,7 +17,7 @@ use crate::quic::clock::Instant;
 use crate::stream::{
     CONTROL, Delivery, QPACK_DECODER, QPACK_ENCODER, REQUEST_CANCELLED, StreamError, StreamReader,
 };
-use crate::{CloseReason, ConnectionId, Event, varint};
+use crate::{CloseReason, ConnectionId, Event, Recovery, varint};
 
 /// Priority of the control streams, before that of any message.
 const CONTROL_PRIORITY: i32 = 1_000;
@@ -36,6 +37,8 @@ pub(crate) struct Connection {
     pub(crate) has_control: bool,
     pub(crate) is_connected: bool,
     pub(crate) timer: Option<Instant>,
+    /// The state of recovery that was last recorded.
+    recovery: Option<Recovery>,
 }
 
 /// Data that a stream has delivered, and that is not reported yet.
@@ -67,7 +70,29 @@ impl Connection {
             has_control: false,
             is_connected,
             timer: None,
+            recovery: None,
         }
+    }
+
+    /// The state of recovery, if it has changed since the last call.
+    pub(crate) fn changed_recovery(&mut self, at: Time) -> Option<Recovery> {
+        let path = self.quic.stats().path;
+        let of = |time: core::time::Duration| {
+            Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+        };
+        let now = Recovery {
+            at: self.recovery.map_or(at, |before| before.at),
+            peer: self.quic.remote_address(),
+            window: path.cwnd,
+            round_trip: of(path.rtt),
+            min_round_trip: of(path.min_rtt),
+            lost: path.lost_packets,
+        };
+        if self.recovery == Some(now) {
+            return None;
+        }
+        self.recovery = Some(Recovery { at, ..now });
+        self.recovery
     }
 
     /// Opens the streams for control and for QPACK, if the peer's parameters are known.

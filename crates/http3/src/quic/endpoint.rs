@@ -54,7 +54,7 @@ use crate::quic::crypto::{NullKey, NullTls};
 use crate::quic::random::SeededIds;
 use crate::quic::settings;
 use crate::stream::{StreamError, StreamReader};
-use crate::{ClientConfig, CloseReason, ConnectionId, Event, ServerConfig, Unavailable};
+use crate::{ClientConfig, CloseReason, ConnectionId, Event, Recovery, ServerConfig, Unavailable};
 
 /// H3_NO_ERROR, and H3_GENERAL_PROTOCOL_ERROR (RFC 9114, section 8.1).
 const NO_ERROR: u32 = 0x100;
@@ -81,6 +81,8 @@ pub struct Endpoint {
     /// Datagrams that belong to no connection.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     buffer: Vec<u8>,
+    /// Changes of recovery, if they are recorded.
+    recoveries: Option<Vec<Recovery>>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -143,7 +145,18 @@ impl Endpoint {
             active: BTreeSet::new(),
             replies: VecDeque::new(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
+            recoveries: None,
         }
+    }
+
+    /// Records the state of recovery from now on.
+    pub fn record(&mut self) {
+        self.recoveries.get_or_insert_default();
+    }
+
+    /// Changes of recovery, in order; empty without [`Endpoint::record`].
+    pub fn recoveries(&self) -> &[Recovery] {
+        self.recoveries.as_deref().unwrap_or_default()
     }
 
     /// Opens a connection to a server of this name; `None` at a server, or if the address is invalid. With early data its
@@ -360,6 +373,9 @@ impl Endpoint {
         let Some(connection) = self.connections.get_mut(&handle) else { return };
         if !connection.has_control && connection.quic.side() == Side::Server {
             connection.open_control(&self.profile);
+        }
+        if let Some(recoveries) = &mut self.recoveries {
+            recoveries.extend(connection.changed_recovery(to_time(at)));
         }
     }
 }

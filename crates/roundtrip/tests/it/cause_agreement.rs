@@ -132,12 +132,14 @@ fn http3_scenarios() -> impl Iterator<Item = Scenario> {
     let all = networks.into_iter().flat_map(|network| PAGES.map(|page| (network, page)));
     all.flat_map(|(network, page)| {
         [Tls::V13, Tls::V13Resumed, Tls::V13EarlyData].into_iter().flat_map(move |tls| {
-            [("0%", 2_000), ("0%", 12_000), ("1%", 2_000)].map(|(percent, chain)| {
-                let mut scenario = scenario(network, page, Protocol::Http3, Stack::LINUX);
-                scenario.network.down.loss = quantity::path::loss(percent).unwrap();
-                scenario.page.hosts[0].certificate_chain = Some(Bytes::new(chain));
-                Scenario { tls, ..scenario }
-            })
+            [("0%", 2_000), ("0%", 12_000), ("1%", 2_000), ("3%", 2_000), ("5%", 2_000)].map(
+                |(percent, chain)| {
+                    let mut scenario = scenario(network, page, Protocol::Http3, Stack::LINUX);
+                    scenario.network.down.loss = quantity::path::loss(percent).unwrap();
+                    scenario.page.hosts[0].certificate_chain = Some(Bytes::new(chain));
+                    Scenario { tls, ..scenario }
+                },
+            )
         })
     })
 }

@@ -4,6 +4,7 @@
 
 use tcp::segment::Framing;
 
+use crate::web::QuicProbe;
 use crate::web::server::{PORT, SECURE_PORT};
 use crate::world::{Address, CLIENT, Probe, Record, SERVER};
 
@@ -30,6 +31,11 @@ impl Flow {
     /// The flow of a probe.
     pub fn of_probe(probe: &Probe) -> Self {
         Self::between(probe.local, probe.peer, false)
+    }
+
+    /// The flow of a probe of QUIC.
+    pub fn of_quic_probe(probe: &QuicProbe) -> Self {
+        Self::between(probe.local, probe.peer, true)
     }
 
     /// Whether it consists of datagrams.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dhttp_proto::ClientConfig;
 use fetch::{
     Break, ConnectionId, DhttpConfig, Ending, Endpoint, Fetcher, FromWire, Output, PageEvent, Plan,
-    PlanError, Report, TransportCounts, WebConfig, Wire,
+    PlanError, Recovery, Report, TransportCounts, WebConfig, Wire,
 };
 use tcp::{Failure, Payload};
 use wire::{Duration, Seed, Time};
@@ -179,6 +179,17 @@ impl Browser {
     /// Connections of QUIC so far: one for each server.
     pub fn quic_connections(&self) -> u64 {
         self.quic_servers.len() as u64
+    }
+
+    /// Records the state of QUIC's recovery from now on.
+    pub fn record(&mut self) {
+        self.fetcher.record();
+    }
+
+    /// Changes of QUIC's recovery, by servers and times.
+    pub fn recoveries(&self) -> impl Iterator<Item = (Address, Recovery)> {
+        let all = self.fetcher.recoveries().into_iter();
+        all.filter_map(|(server, recovery)| Some((*self.servers.get(server)?, recovery)))
     }
 
     /// Start of the page itself, after a preceding page.

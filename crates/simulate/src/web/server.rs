@@ -6,6 +6,7 @@ use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use fetch::Recovery;
 use fetch::serving::{
     HeadSizes, Http3Request, Http3Server, HttpConnection, ResponseTraits, ServerProtocols, Wish,
 };
@@ -370,6 +371,24 @@ impl WebServer {
                 }
             }
         }
+    }
+
+    /// Records the state of QUIC's recovery from now on.
+    pub fn record(&mut self) {
+        if let Some(http3) = &mut self.http3 {
+            http3.record();
+        }
+    }
+
+    /// Changes of QUIC's recovery and their clients, in order.
+    pub fn recoveries(&self) -> impl Iterator<Item = (Address, Recovery)> {
+        let all = self.http3.iter().flat_map(|http3| http3.recoveries());
+        all.filter_map(|recovery| Some((*self.peers.get(&recovery.peer)?, *recovery)))
+    }
+
+    /// Port at which it listens.
+    pub const fn port(&self) -> u16 {
+        self.port
     }
 
     fn receive_quic(&mut self, now: Time, datagram: &Datagram) {
