@@ -18,7 +18,7 @@ TARGET="${CARGO_TARGET_DIR:-$PWD/target}"
 REPRODUCTION="$TARGET/reproduction"
 RECORDS="$TARGET/test-records"
 
-PURE="wire quantity unpack tcp accesslog workload http1 tls http2 http3 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
+PURE="wire quantity unpack tcp accesslog workload http1 tls http2 http3 quic qlog dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
 ALL="fmt commits fresh tools clippy wasm docs features package test"
 
 # Jobs that only compile. A whole run has them at idle priority beside the tests of `fresh`, which mostly wait.

@@ -26,6 +26,14 @@ pub enum Error {
         /// Reason.
         error: Unreadable,
     },
+    /// A file of qlog has nothing to diagnose.
+    #[error("{}: {fault}", named(.path))]
+    Qlog {
+        /// Path of the file; `-` is standard input.
+        path: PathBuf,
+        /// Reason.
+        fault: qlog::Fault,
+    },
     /// A file is not a key log.
     #[error("{}: {fault}", named(.path))]
     KeyLog {

@@ -7,6 +7,7 @@
 //! | (here) | one file, read and diagnosed |
 //! | [`open`](mod@open) | files, pipes, compressed or not |
 //! | `keys` | key logs of TLS |
+//! | `quic_log` | qlog of an end of QUIC, in place of a capture |
 //! | `parallel` | parts of a large capture on several threads |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`isolated`] | a private network for a command |
@@ -43,15 +44,18 @@ mod parallel;
 mod proc_sockets;
 mod process;
 mod process_tree;
+mod quic_log;
 mod run_queue;
 pub mod sniffer;
 pub mod watch;
 
+use std::io::Read as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use packets::{Reader, Unreadable};
+use qlog::Replay;
 use report::Capture;
 use report::filter::Filter;
 use report::reading::CaptureReader;
@@ -104,12 +108,26 @@ pub fn read_with_threads(
     read_on_threads(path, reading, threads)
 }
 
+/// Bytes by which a file of qlog is known.
+const BEGINNING_BYTES: u64 = 64;
+
 fn read_on_threads(path: &Path, reading: CaptureReader<'_>, threads: usize) -> Result<Capture, Error> {
     let unreadable = |error: Unreadable| match error {
         Unreadable::Io(error) => Error::Unreadable { path: path.to_owned(), error },
         error => Error::NotACapture { path: path.to_owned(), error },
     };
-    let source = open::open(path).map_err(|error| Error::Unreadable { path: path.to_owned(), error })?;
-    let reader = Reader::new(source).map_err(unreadable)?;
-    parallel::read(reader, reading, threads).map_err(unreadable)
+    let is_unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
+    let mut source = open::open(path).map_err(is_unreadable)?;
+    let mut beginning = Vec::new();
+    (&mut source).take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(is_unreadable)?;
+    let source = beginning.as_slice().chain(source);
+    if !qlog::is_json(&beginning) {
+        let reader = Reader::new(source).map_err(unreadable)?;
+        return parallel::read(reader, reading, threads).map_err(unreadable);
+    }
+    let log = quic_log::read(path, source)?;
+    let notes = quic_log::notes(&log);
+    let reader = Replay::new(log).map_err(is_unreadable)?;
+    let capture = parallel::read(Reader::new(reader).map_err(unreadable)?, reading, threads);
+    Ok(quic_log::without_keys(capture.map_err(unreadable)?, notes))
 }

@@ -45,6 +45,12 @@ pub fn outcome(scenario: &Scenario, mut see_first: impl FnMut(FirstRun<'_>)) -> 
     }
 }
 
+/// Why not every scenario has QUIC: the first protocol without it.
+pub fn without_quic(plan: &Plan) -> Option<String> {
+    let other = plan.scenarios.iter().find(|scenario| !scenario.protocol.is_http3())?;
+    Some(format!("{} has no QUIC; give --protocol http3 or http3-upgrade", other.protocol.name()))
+}
+
 /// Provenance of the simulations.
 pub fn provenance(plan: &Plan) -> Provenance {
     let seeds = plan.scenarios.first().map_or(0, |scenario| scenario.seed.get());

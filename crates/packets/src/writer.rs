@@ -124,6 +124,11 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
+    /// Returns where blocks are written to.
+    pub const fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Flushes the writer and returns it.
     ///
     /// # Errors

@@ -1,8 +1,11 @@
 //! Encryption of packets that only have sizes: readable headers, frames in the clear, tags of any value, as a simulation without
 //! ciphers writes them. Sizes stay; what comes out is read by [`Opener`](crate::opener::Opener) with the same secrets.
 
+use std::fmt::Write as _;
+
+use tls::KeyLog;
 use tls::decrypt::Sender;
-use tls::keylog::{Secret, Secrets};
+use tls::keylog::{Random, Secret, Secrets};
 use tls::suite::Suite;
 
 use crate::key::{Protection, Unmasked, protect};
@@ -10,6 +13,40 @@ use crate::packet::{Packet, PacketType, packets, short_packet};
 
 /// Cipher suite of every connection: TLS_AES_128_GCM_SHA256.
 const SUITE: Suite = Suite(0x1301);
+
+/// Random value of every Client Hello of `tls::session`, and of others that only have sizes.
+pub const RANDOM: Random = [1; 32];
+
+/// Secrets that all connections without ciphers have, as they have the same random value, and a key log with them.
+#[derive(Debug)]
+pub struct KnownSecrets {
+    /// The key log.
+    pub key_log: String,
+    /// The secrets.
+    pub secrets: Secrets,
+}
+
+impl Default for KnownSecrets {
+    fn default() -> Self {
+        /// The secrets, each of 32 such bytes.
+        const SECRETS: [(&str, u8); 5] = [
+            ("CLIENT_EARLY_TRAFFIC_SECRET", 1),
+            ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", 2),
+            ("SERVER_HANDSHAKE_TRAFFIC_SECRET", 3),
+            ("CLIENT_TRAFFIC_SECRET_0", 4),
+            ("SERVER_TRAFFIC_SECRET_0", 5),
+        ];
+        let (mut key_log, mut log) = (String::new(), KeyLog::default());
+        let digits = |byte: u8| format!("{byte:02x}").repeat(32);
+        for (label, secret) in SECRETS {
+            // Writing to a string does not fail.
+            let _ = writeln!(key_log, "{label} {} {}", digits(RANDOM[0]), digits(secret));
+        }
+        log.read(key_log.as_bytes());
+        let secrets = log.secrets(&RANDOM).copied().unwrap_or_default();
+        Self { key_log, secrets }
+    }
+}
 
 /// Encryption of the connections between two ports, one after another.
 #[derive(Debug)]
@@ -54,7 +91,9 @@ impl Sealer {
         let mut start = 0;
         for packet in packets(datagram) {
             let Some(place) = self.connection_of(sender, &packet) else { return };
-            if packet.kind != PacketType::OneRtt {
+            if packet.kind == PacketType::Retry {
+                self.connections[place].follow_retry(&packet);
+            } else if packet.kind != PacketType::OneRtt {
                 let id = &mut self.connections[place].half(sender).id;
                 id.get_or_insert_with(|| packet.source.to_vec());
             }
@@ -120,6 +159,13 @@ impl Connection {
             client: half(Sender::Client, client_early, client_handshake, client_traffic),
             server: half(Sender::Server, None, server_handshake, server_traffic),
         }
+    }
+
+    /// Handles a Retry: keys of Initial packets follow from its source (RFC 9001, section 5.2).
+    fn follow_retry(&mut self, packet: &Packet<'_>) {
+        let initial = |sender| Protection::initial(packet.version, packet.source, sender);
+        self.first_id = packet.source.to_vec();
+        (self.client.initial, self.server.initial) = (initial(Sender::Client), initial(Sender::Server));
     }
 
     const fn half(&mut self, sender: Sender) -> &mut Half {

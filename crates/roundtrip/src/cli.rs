@@ -123,8 +123,8 @@ pub enum Verb {
     Logs(Logs),
     /// Causes of stalls, from a packet capture
     ///
-    /// Names the cause of every stall, the packets that show it, what to change and what that would save. Reads pcap and
-    /// pcapng, also compressed by gzip or zstd; `-` is standard input. The exit status is 1 when something worth fixing
+    /// Names the cause of every stall, the packets that show it, what to change and what that would save. Reads pcap,
+    /// pcapng and qlog, also compressed by gzip or zstd; `-` is standard input. The exit status is 1 when something worth fixing
     /// was found, or what --fail-on names.
     Diagnose(Diagnose),
     /// Stalls of live connections, from the kernel's statistics, without root
@@ -247,6 +247,9 @@ pub struct Simulate {
     /// Write the packets of each scenario's first run, for Wireshark and `roundtrip diagnose`
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
     pub pcap: Option<PathBuf>,
+    /// Write what QUIC's ends of each scenario's first run saw and did, for qvis and `roundtrip diagnose`
+    #[arg(long, value_name = "FILE.qlog", value_hint = clap::ValueHint::FilePath, conflicts_with = "into")]
+    pub qlog: Option<PathBuf>,
     /// Capture point of --pcap; Wireshark reports both ends' packets in one file as retransmissions
     #[arg(long, value_name = "END", default_value = "client", requires = "pcap")]
     pub pcap_at: PcapAt,

@@ -134,7 +134,9 @@ impl From<capture::Error> for Failure {
         use capture::Error;
         match error {
             Error::Unreadable { path, error } => Self::Read { path, error },
-            Error::NotACapture { .. } | Error::KeyLog { .. } => Self::Value(error.to_string()),
+            Error::NotACapture { .. } | Error::Qlog { .. } | Error::KeyLog { .. } => {
+                Self::Value(error.to_string())
+            }
             Error::Command { .. } => Self::Value(error.to_string()),
             Error::Forbidden { .. } | Error::Kernel(_) | Error::Signals(_) | Error::Packets(_) => {
                 Self::Laboratory(error.to_string())

@@ -29,9 +29,10 @@ pub fn write_unsynced(path: &Path, contents: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// Checks that a file can be written there, before a long command. Nothing is left behind.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    probe(path).map_err(|error| Failure::Write { path: path.to_owned(), error })
+/// Checks that files can be written there, before a long command. Nothing is left behind.
+pub fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let check = |path: &PathBuf| probe(path).map_err(|error| Failure::Write { path: path.clone(), error });
+    paths.into_iter().try_for_each(check)
 }
 
 /// Refuses a file for which the disk lacks space, before anything is written. `content` and `remedy` are parts of the

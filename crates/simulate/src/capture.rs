@@ -6,13 +6,11 @@
 //! The endpoints of QUIC have no ciphers, only sizes. Their packets are encrypted here, and the capture has the key log.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use packets::writer::{Packet, Writer};
-use quic::sealer::Sealer;
+use quic::sealer::{KnownSecrets, Sealer};
 use tcp::{Payload, Segment};
-use tls::KeyLog;
 use tls::decrypt::Sender;
 use wire::Time;
 
@@ -33,7 +31,7 @@ pub enum CapturePoint {
 }
 
 impl CapturePoint {
-    const fn has(self, is_at_client: bool) -> bool {
+    pub(crate) const fn has(self, is_at_client: bool) -> bool {
         match self {
             Self::Client => is_at_client,
             Self::Server => !is_at_client,
@@ -51,7 +49,7 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
     let mut writer = Writer::new(out, application, Some(comment))?;
     let mut sealers = Sealers::default();
     if records.iter().any(|record| Flow::of(record).has_quic()) {
-        writer.key_log(&sealers.key_log)?;
+        writer.key_log(&sealers.known.key_log)?;
     }
     let mut interface = |name, is_at_client| at.has(is_at_client).then(|| writer.interface(name)).transpose();
     let [client, server] = [interface("client", true)?, interface("server", false)?];
@@ -75,46 +73,21 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
     writer.finish().map(drop)
 }
 
-/// Encryption of QUIC's connections. All have the same random value, and with it the same secrets.
-struct Sealers {
-    key_log: String,
-    secrets: tls::keylog::Secrets,
+/// Encryption of QUIC's connections.
+#[derive(Default)]
+pub(crate) struct Sealers {
+    pub(crate) known: KnownSecrets,
     connections: BTreeMap<Flow, Sealer>,
 }
 
-impl Default for Sealers {
-    fn default() -> Self {
-        /// The secrets, each of 32 such bytes.
-        const SECRETS: [(&str, u8); 5] = [
-            ("CLIENT_EARLY_TRAFFIC_SECRET", 1),
-            ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", 2),
-            ("SERVER_HANDSHAKE_TRAFFIC_SECRET", 3),
-            ("CLIENT_TRAFFIC_SECRET_0", 4),
-            ("SERVER_TRAFFIC_SECRET_0", 5),
-        ];
-        let (random, mut key_log, mut log) = (RANDOM, String::new(), KeyLog::default());
-        let digits = |byte: u8| format!("{byte:02x}").repeat(32);
-        for (label, secret) in SECRETS {
-            // Writing to a string does not fail.
-            let _ = writeln!(key_log, "{label} {} {}", digits(random[0]), digits(secret));
-        }
-        log.read(key_log.as_bytes());
-        let secrets = log.secrets(&random).copied().unwrap_or_default();
-        Self { key_log, secrets, connections: BTreeMap::new() }
-    }
-}
-
-/// Random value of every Client Hello of `tls::session`.
-const RANDOM: tls::keylog::Random = [1; 32];
-
 impl Sealers {
     /// Returns the segment with its packets encrypted, if it is of QUIC.
-    fn seal(&mut self, record: &Record) -> Option<Segment> {
+    pub(crate) fn seal(&mut self, record: &Record) -> Option<Segment> {
         let flow = Flow::of(record);
         if !flow.has_quic() {
             return None;
         }
-        let sealer = self.connections.entry(flow).or_insert_with(|| Sealer::new(self.secrets));
+        let sealer = self.connections.entry(flow).or_insert_with(|| Sealer::new(self.known.secrets));
         let sender = if record.from.host == CLIENT { Sender::Client } else { Sender::Server };
         let mut payload = record.segment.payload.to_vec();
         sealer.seal(sender, &mut payload);

@@ -14,6 +14,7 @@
 //! | [`stalls`] | attribution of a run's time to stall causes |
 //! | [`series`] | runs of a scenario as means |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
+//! | [`qlog`](mod@qlog) | QUIC's ends of a run as traces for qvis |
 //! | [`error`] | why a scenario cannot be simulated |
 //!
 //! Not modelled: load of hosts, IP, checksums, or anything below the link's queue. Only applications take
@@ -36,6 +37,7 @@ pub mod dumbbell;
 pub mod error;
 pub mod page;
 pub mod profile;
+pub mod qlog;
 pub mod series;
 pub mod stalls;
 mod topology;

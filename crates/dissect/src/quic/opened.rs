@@ -591,6 +591,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_retransmitted_before_a_timer_can_have_expired_was_reported() {
+        let sent = |number: u8| ('S', 80, number, stream(1_000 * u16::from(number), 1_000, number == 4));
+        // By the shortest round trip, the acknowledgement arrives at 121 ms.
+        let early = [('C', 81, 1, ack(4, Some(1))), ('S', 118, 5, stream(1_000, 1_000, false))];
+        let all = [&[sent(0), sent(1), sent(2), sent(3), sent(4)][..], &early].concat();
+        assert_eq!(waits(&all).0.last(), Some(&(0, 38, WaitReason::Reported(mark(5, 80)))));
+    }
+
+    #[test]
+    fn timer_waits_for_the_maximum_delay_of_acknowledgements() {
+        // A round trip of 40 ms, and 25 ms (RFC 9000, section 18.2).
+        let second = |ms| {
+            let data = [('S', 80, 0, stream(0, 1_000, false)), ('S', ms, 1, stream(1_000, 1_000, false))];
+            waits(&data).0.last().unwrap().2
+        };
+        assert_eq!(second(144), WaitReason::Paced { in_flight: 1_025, has_lost: false });
+        assert_eq!(second(146), WaitReason::Timeout(mark(4, 80)));
+    }
+
+    #[test]
     fn exchanges_have_methods_targets_and_statuses() {
         // HEADERS of static fields (RFC 9204, appendix A): GET, https, / and 404; the request ends in another packet.
         let request = [0x0a, 4, 7, 1, 5, 0, 0, 0xd1, 0xd7, 0xc1].to_vec();

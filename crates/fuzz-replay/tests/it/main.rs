@@ -11,6 +11,7 @@ mod http2;
 mod http3;
 mod load;
 mod page;
+mod qlog;
 mod quic;
 mod scenario;
 mod tls;

@@ -95,7 +95,7 @@ const PREDICT: [Example; 5] = [
     example("roundtrip predict --format json", "as JSON"),
 ];
 
-const SIMULATE: [Example; 6] = [
+const SIMULATE: [Example; 7] = [
     example("roundtrip simulate", "a connection per object, against keep-alive"),
     example("roundtrip simulate --stack sunos-4.1.3,linux --network all", "two TCP stacks on every network"),
     example("roundtrip simulate --loss 1% --runs 100", "with a packet loss of 1%"),
@@ -105,6 +105,7 @@ const SIMULATE: [Example; 6] = [
     ),
     example("roundtrip simulate --plot run.svg", "with a time-sequence plot of the packets"),
     example("roundtrip simulate --pcap run.pcapng", "with a capture at the client, for Wireshark"),
+    example("roundtrip simulate --network 4g --protocol http3 --qlog run.qlog", "with QUIC's events"),
 ];
 
 const MEASURE: [Example; 7] = [
@@ -113,10 +114,7 @@ const MEASURE: [Example; 7] = [
     example("roundtrip measure --protocol http11 --pcap run.pcapng", "with a capture at both ends"),
     example("roundtrip measure scenarios/modem.toml", "a scenario file"),
     example("roundtrip measure --profile linux --server nginx --protocol http11", "with nginx as the server"),
-    example(
-        "roundtrip measure --client chromium --page visit.har --network 4g",
-        "a recorded page in Chromium",
-    ),
+    example("roundtrip measure --client chromium --page visit.har --network 4g", "a recording in Chromium"),
     example("roundtrip measure --server nginx --client curl --network 4g --protocol http2", "over TLS"),
 ];
 

@@ -30,9 +30,7 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     }
     let plan = plan_flags::all_in_memory(grid)?;
     let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
-    for path in output.report.iter().chain(waterfall) {
-        file::check(path)?;
-    }
+    file::check(output.report.iter().chain(waterfall))?;
     let mut waterfalls = Vec::new();
     let mut see = |first: FirstRun<'_>| waterfalls.extend(lab::waterfall::of(first));
     let see = form.is_some().then_some(&mut see as &mut dyn FnMut(FirstRun<'_>));

@@ -32,7 +32,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     if flags.logs.is_empty() && std::io::stdin().is_terminal() {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));
     }
-    report.iter().chain(&flags.out).chain(&flags.over_time).try_for_each(|path| file::check(path))?;
+    file::check(report.iter().chain(&flags.out).chain(&flags.over_time))?;
     let CountReport { passed, names, warnings } = count_connections(input::named(&flags.logs)?, &options)?;
     for sentence in warnings {
         eprintln!("roundtrip: {sentence}");

@@ -38,9 +38,7 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     let defaults =
         Defaults { networks, protocols: vec![Protocol::Http11Pipelined], runs: 1, ..Defaults::laboratory() };
     let plan = plan_flags::plan(scenario, advanced, &[], &defaults)?;
-    if let Some(path) = report {
-        file::check(path)?;
-    }
+    file::check(report)?;
     let seed = plan.scenarios.first().map_or(defaults.seed, |scenario| scenario.seed);
     let content = read(page, seed, *quality)?;
     let replaced = Replacements::of(&content);

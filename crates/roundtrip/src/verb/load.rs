@@ -201,9 +201,7 @@ fn prepare(flags: &LoadRun) -> Result<PreparedLoad, Failure> {
     if network.is_none() {
         target::probe(&traffic, &target, &config, &url, flags.requests.expect_status.is_some())?;
     }
-    if let Some(path) = log_file {
-        crate::file::check(path)?;
-    }
+    crate::file::check(log_file)?;
     let server = match &network {
         None => url,
         Some(network) => format!("our own server over {}", network.name),

@@ -37,9 +37,7 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
         });
     }
     let plan = plan_flags::all_in_memory(grid)?;
-    for path in output.report.iter().chain(pcap).chain(har) {
-        file::check(path)?;
-    }
+    file::check(output.report.iter().chain(pcap).chain(har))?;
     laboratory::available()?;
 
     let mut captures = Vec::new();
@@ -66,16 +64,13 @@ const MAX_CAPTURE_BYTES: usize = 256 << 20;
 /// Appends the packets of one scenario as a section of the file, named by its comment.
 fn append_capture(captures: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> io::Result<()> {
     let title = description::full_title(scenario);
-    let before = captures.len();
+    let (before, missed) = (captures.len(), capture.missed());
     capture.write(&mut *captures, &title)?;
     if captures.len() > MAX_CAPTURE_BYTES {
         captures.truncate(before);
         eprintln!("roundtrip: the capture is full and lacks {title}; name fewer scenarios");
-    } else if capture.missed() > 0 {
-        eprintln!(
-            "roundtrip: the capture lacks the last {} packets of {title}, which were too many",
-            capture.missed()
-        );
+    } else if missed > 0 {
+        eprintln!("roundtrip: the capture lacks the last {missed} packets of {title}, which were too many");
     }
     Ok(())
 }

@@ -10,9 +10,7 @@ use crate::{file, page_source};
 /// Prints the page, or each page of a recording.
 pub fn run(arguments: &cli::Page) -> Result<(), Failure> {
     let cli::Page { page, what_if, format, plot } = arguments;
-    if let Some(path) = plot {
-        file::check(path)?;
-    }
+    file::check(plot)?;
     let pages = page_source::changed(page_source::pages(page, what_if)?, what_if)?;
     if let Some(path) = plot {
         file::write(path, picture(one(&pages, "--plot", page)?, SOURCE).as_bytes())?;

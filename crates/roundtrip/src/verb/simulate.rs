@@ -1,8 +1,10 @@
 //! `roundtrip simulate`: page loads in packets and virtual time.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use ::simulate::capture::{self, CapturePoint};
+use ::simulate::qlog;
 use lab::simulate::panels::Panels;
 use lab::simulate::{FirstRun, probes, visit};
 use lab::table::Layout;
@@ -32,6 +34,7 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
         probe,
         har,
         pcap,
+        qlog,
         output,
         into,
         grid: flags,
@@ -40,7 +43,7 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let grid = plan_flags::grid(scenario, advanced, &runs, &Defaults::laboratory())?;
-    if [plot, waterfall, probe, har, pcap].into_iter().all(Option::is_none) {
+    if [plot, waterfall, probe, har, pcap, qlog].into_iter().all(Option::is_none) {
         let row = |_: &Grid, scenario: &Scenario| simulate::outcome(scenario, |_| ());
         return GridRun { grid, engine: Engine::Simulate, output, into, flags }
             .run(row, simulate::provenance);
@@ -48,9 +51,11 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     let plan = plan_flags::all_in_memory(grid)?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
-    for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har).chain(waterfall) {
-        file::check(path)?;
+    if let Some(reason) = qlog.as_ref().and_then(|_| simulate::without_quic(&plan)) {
+        return Err(Failure::Value(format!("--qlog: {reason}")));
     }
+    let more = [plot, waterfall, probe, har, pcap, qlog].into_iter().flatten();
+    file::check(output.report.iter().chain(more))?;
     let mut files = RunFiles::create(arguments, &plan)?;
     let (mut outcomes, mut waterfalls) = (Vec::new(), Vec::new());
     for scenario in &plan.scenarios {
@@ -65,6 +70,9 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
         return Err(Failure::Value(reason));
     }
     outcome::name_critical_paths(&mut outcomes);
+    if let (Some(path), Some(traces)) = (qlog, &files.traces) {
+        file::write(path, qlog::file("roundtrip simulate", traces).as_bytes())?;
+    }
     let (visits, panels) = files.commit()?;
     if let Some(path) = har {
         file::write(path, har::file(&visits).as_bytes())?;
@@ -86,6 +94,7 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
 struct RunFiles {
     pcap: Option<(PendingFile, CapturePoint)>,
     probe: Option<PendingFile>,
+    traces: Option<Vec<String>>,
     /// Visits, if there is an HTTP archive; the last one lacks the means of its scenario until it is complete.
     visits: Option<Vec<Visit>>,
     unlabelled: Option<Visit>,
@@ -96,7 +105,7 @@ struct RunFiles {
 
 impl RunFiles {
     fn create(arguments: &Simulate, plan: &Plan) -> Result<Self, Failure> {
-        let Simulate { plot, probe, har, pcap, pcap_at, .. } = arguments;
+        let Simulate { plot, probe, har, pcap, pcap_at, qlog, .. } = arguments;
         let at = match pcap_at {
             PcapAt::Client => CapturePoint::Client,
             PcapAt::Server => CapturePoint::Server,
@@ -110,6 +119,7 @@ impl RunFiles {
         Ok(Self {
             pcap: open(pcap)?.map(|file| (file, at)),
             probe,
+            traces: qlog.as_ref().map(|_| Vec::new()),
             visits: har.as_ref().map(|_| Vec::new()),
             unlabelled: None,
             panels: plot.as_ref().map(|_| Panels::new(&plan.scenarios)),
@@ -120,16 +130,18 @@ impl RunFiles {
     /// Adds the first run of the scenario with this index.
     fn add(&mut self, index: usize, first: FirstRun<'_>) {
         let FirstRun { scenario, experiment: _, result } = first;
-        if let Some((file, at)) = &mut self.pcap
-            && let Err(error) =
-                capture::write(&result.records, *at, &mut *file, &description::full_title(scenario))
-        {
-            self.failure.get_or_insert(file.failure(error));
-        }
-        if let Some(file) = &mut self.probe
-            && let Err(error) = probes::write(file, first)
-        {
-            self.failure.get_or_insert(file.failure(error));
+        let title = description::full_title(scenario);
+        let pcap = self.pcap.as_mut().and_then(|(file, at)| {
+            let written = capture::write(&result.records, *at, &mut *file, &title);
+            written.err().map(|error| file.failure(error))
+        });
+        let probe = self.probe.as_mut().and_then(|file| {
+            let written = probes::write(&mut *file, first);
+            written.err().map(|error| file.failure(error))
+        });
+        self.failure = self.failure.take().or(pcap).or(probe);
+        if let Some(traces) = &mut self.traces {
+            traces.extend(qlog::traces(&title, result, CapturePoint::Both));
         }
         self.unlabelled = self.visits.is_some().then(|| visit::of(first));
         if let Some(panels) = self.panels.as_mut().filter(|_| index <= MAX_PANELS) {
@@ -168,14 +180,13 @@ impl PlotKind {
     /// # Errors
     /// An unknown extension.
     fn of(path: &Path) -> Result<Self, Failure> {
-        match path.extension().map(|end| end.to_ascii_lowercase()) {
-            None => Ok(Self::Svg),
-            Some(end) if end == "svg" => Ok(Self::Svg),
-            Some(end) if end == "png" => {
+        match path.extension().map(|end| end.to_ascii_lowercase()).as_deref().map(OsStr::as_encoded_bytes) {
+            None | Some(b"svg") => Ok(Self::Svg),
+            Some(b"png") => {
                 Feature::Png.require(&format!("--plot {}", shown(path))).map_err(Failure::Value)?;
                 Ok(Self::Png)
             }
-            Some(end) if end == "xpl" => Ok(Self::Xplot),
+            Some(b"xpl") => Ok(Self::Xplot),
             Some(_) => Err(Failure::Value(format!(
                 "--plot {}: not a format of plots; give FILE.svg, FILE.png or FILE.xpl",
                 shown(path)

@@ -26,6 +26,7 @@ mod live;
 mod load;
 mod log_distributions;
 mod nat;
+mod qlog;
 mod reproduce;
 mod simulate;
 mod systemd_units;

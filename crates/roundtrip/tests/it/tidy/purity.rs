@@ -3,7 +3,7 @@
 
 use super::tree;
 
-const PURE: [&str; 24] = [
+const PURE: [&str; 25] = [
     "wire",
     "quantity",
     "unpack",
@@ -15,6 +15,7 @@ const PURE: [&str; 24] = [
     "http2",
     "http3",
     "quic",
+    "qlog",
     "dhttp-proto",
     "page",
     "fetch",
