@@ -325,6 +325,8 @@ impl<C: Clone + Default> Exchanges<C> {
     /// Returns what is known of the oldest request without a response, of this many bytes, perhaps a command line.
     pub fn pending_shape(&self, bytes: u64, command: Option<u64>) -> RequestShape {
         let target = self.http1.first_target().map(RequestShape::of_target);
+        // HTTP/2's preface is no command of another kind.
+        let command = command.filter(|_| self.requests() == 0);
         RequestShape { bytes, target, command }
     }
 

@@ -50,3 +50,26 @@ fn requests_that_a_server_handles_one_at_a_time_wait_for_each_other() {
     assert_eq!(sum.lost.as_millis_f64().round(), 320.0);
     assert!(!concurrent([160, 162, 163, 164, 165]).is_worth_fixing());
 }
+
+#[test]
+fn server_of_http2_that_is_quick_after_its_first_request_has_warmed_up() {
+    let is_worth_fixing = |later: u32| {
+        let mut lines = "30 C text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01\\x01\\x05\\x00\\x00\\x00\\x01\\x82\n\
+                         45.1 S\n46 S hex=000000040000000000\n61.1 C hex=000000040100000000\n445 S hex=00000101050000000188\n460.1 C\n".to_owned();
+        for number in 1..7 {
+            let at = 461 + number * (later + 40);
+            lines += &format!("{at} C hex=0000010105{:08x}82\n", 2 * number + 1);
+            lines += &format!(
+                "{} S hex=0000010105{:08x}88\n{}.2 C\n",
+                at + 15 + later,
+                2 * number + 1,
+                at + 30 + later
+            );
+        }
+        Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }
+            .diagnose(VantagePoint::Client)
+            .is_worth_fixing()
+    };
+    assert!(!is_worth_fixing(1));
+    assert!(is_worth_fixing(390));
+}
