@@ -17,7 +17,7 @@ use crate::trace::{Clock, LeftOut, Reading, Trace};
 pub struct Log {
     /// The connections, each at one end.
     pub traces: Vec<Trace>,
-    /// What was left out of them.
+    /// Events and packets that were left out of them.
     pub left_out: LeftOut,
     /// Number of connections whose client's trace is read, and the server's is there, too.
     pub other_ends: u64,

@@ -67,7 +67,7 @@ pub(crate) struct Clock {
     pub(crate) is_delta: bool,
 }
 
-/// What was left out of a file.
+/// Events and packets that were left out of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Events that could not be read.
@@ -88,7 +88,7 @@ pub(crate) struct Reading {
     datagrams: u64,
 }
 
-/// What an event is about.
+/// Subject of an event.
 enum Topic {
     Packet { is_sent: bool },
     Datagrams,

@@ -150,14 +150,14 @@ pub(crate) fn lost_hello(opening: &QuicOpening) -> Option<Finding> {
     Some(Finding { packets, ..wait.finding(Cause::RetransmissionTimeout, evidence) })
 }
 
-/// Returns the finding of a handshake that the server ended instead of beginning it.
+/// Returns the finding of a handshake that the server refused, or ended with an alert.
 pub(crate) fn closed(opening: &QuicOpening) -> Option<Finding> {
     let (mark, reason) = opening.closed()?;
     let (cause, error) = match reason {
         CloseReason::Alert(alert) => {
             (Cause::TlsAlert, format!("the fatal alert {} ({})", alert.name(), alert.description))
         }
-        CloseReason::Transport(error) => (Cause::ConnectionRefused, format!("the QUIC error {error:#x}")),
+        CloseReason::Refused => (Cause::ConnectionRefused, "the error CONNECTION_REFUSED".to_owned()),
     };
     let (name, began) = (for_server(opening), opening.began.frame);
     let evidence = format!(

@@ -26,13 +26,13 @@ pub struct LostHello {
     pub replied: Mark,
 }
 
-/// An error with which a connection is closed (RFC 9000, section 20.1).
+/// An error with which a server closes a connection instead of beginning its handshake (RFC 9000, section 20.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// An alert of TLS (RFC 9001, section 4.8).
     Alert(tls::Alert),
-    /// An error of QUIC.
-    Transport(u64),
+    /// CONNECTION_REFUSED.
+    Refused,
 }
 
 /// The course of the hello so far.
@@ -51,6 +51,7 @@ pub(super) struct Hello {
     closed: Option<(Mark, u64)>,
 }
 
+const CONNECTION_REFUSED: u64 = 0x02;
 /// The first of the errors that are alerts.
 const CRYPTO_ERROR: u64 = 0x100;
 
@@ -87,12 +88,12 @@ impl Hello {
         }
     }
 
-    /// The server's datagram that closed the connection before it replied, and why.
+    /// The server's datagram that refused the connection, or ended it with an alert, before it replied.
     pub(super) fn closed(&self) -> Option<(Mark, CloseReason)> {
-        let (mark, error) = self.closed.filter(|(_, error)| *error > 0)?;
+        let (mark, error) = self.closed?;
         let alert = u8::try_from(error ^ CRYPTO_ERROR).ok();
         let alert = alert.map(|description| CloseReason::Alert(tls::Alert { is_fatal: true, description }));
-        Some((mark, alert.unwrap_or(CloseReason::Transport(error))))
+        Some((mark, alert.or((error == CONNECTION_REFUSED).then_some(CloseReason::Refused))?))
     }
 
     /// The loss that the reply waited for; `answered` is the server's first datagram. A packet that the server acknowledged was not
@@ -150,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_tls_are_alerts() {
+    fn alerts_and_refusals_are_reasons_and_other_errors_none() {
         let closed = |error| Hello { closed: Some((mark(3, 30), error)), ..Hello::default() }.closed();
         let reason = |error| closed(error).map(|(_, reason)| reason);
         assert_eq!(reason(0x178), Some(CloseReason::Alert(tls::Alert { is_fatal: true, description: 120 })));
-        assert_eq!([reason(2), reason(0)], [Some(CloseReason::Transport(2)), None]);
+        assert_eq!([reason(2), reason(0), reason(0xa)], [Some(CloseReason::Refused), None, None]);
     }
 }

@@ -1,6 +1,6 @@
 //! Stalls of QUIC's connections, from datagrams whose headers are in the clear.
 //!
-//! What a host waited for is known by what it received last, and by what loss detection reported. A request is answered, an
+//! The reason of a wait is known by what the host received last, and by what loss detection reported. A request is answered, an
 //! acknowledgement opens the window; before the client's address is validated the server may send three times what it has
 //! received; and what is retransmitted waited for a loss to be found: by acknowledgements, or by a timer whose probe was
 //! acknowledged (RFC 9002, section 6).
