@@ -76,7 +76,7 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Error> {
                     Some(stores) => stores,
                     none => none.insert(Stores::new().map_err(Error::Store)?),
                 };
-                let objects = stores.named(&pattern).map_err(Error::Store)?;
+                let objects = Object::named(stores, &pattern).map_err(Error::Store)?;
                 inputs.extend(objects.into_iter().map(Input::Object));
                 continue;
             }

@@ -18,6 +18,14 @@ pub struct Stores(Never);
 enum Never {}
 
 impl Object {
+    /// Objects that a URL names.
+    ///
+    /// # Errors
+    /// None: there are no stores.
+    pub fn named(stores: &mut Stores, _address: &str) -> Result<Vec<Self>, String> {
+        match stores.0 {}
+    }
+
     /// A value of any type: this object cannot exist.
     #[cfg(feature = "parquet")]
     pub fn absent<T>(&self) -> T {
@@ -42,13 +50,5 @@ impl Stores {
     /// Always.
     pub fn new() -> Result<Self, String> {
         Err(Part::ObjectStore.missing("object stores").to_string())
-    }
-
-    /// Objects that a URL names.
-    ///
-    /// # Errors
-    /// None: there are no stores.
-    pub fn named(&mut self, _address: &str) -> Result<Vec<Object>, String> {
-        match self.0 {}
     }
 }

@@ -14,7 +14,7 @@ use object_store::{GetOptions, GetRange, ObjectMeta};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::store::Store;
+use crate::store::{Store, Stores};
 
 /// An object.
 #[derive(Clone)]
@@ -31,9 +31,13 @@ const PIECE: u64 = 4 << 20;
 const AHEAD: usize = 4;
 
 impl Object {
-    /// An object from a store's listing.
-    pub fn new(store: Arc<Store>, meta: ObjectMeta) -> Self {
-        Self { store, meta }
+    /// Objects that a URL names.
+    ///
+    /// # Errors
+    /// As [`Stores::find`].
+    pub fn named(stores: &mut Stores, address: &str) -> Result<Vec<Self>, String> {
+        let (store, found) = stores.find(address)?;
+        Ok(found.into_iter().map(|meta| Self { store: Arc::clone(&store), meta }).collect())
     }
 
     /// Its URL.

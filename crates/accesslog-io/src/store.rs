@@ -18,7 +18,6 @@ use object_store::{ClientOptions, Error, ObjectMeta, ObjectStore, ObjectStoreExt
 use tokio::runtime::{Builder, Runtime};
 
 use crate::glob::fits;
-use crate::object::Object;
 
 /// Every store that was used so far.
 #[derive(Debug)]
@@ -67,18 +66,18 @@ impl Stores {
         Ok(Self { runtime: Arc::new(runtime), known: BTreeMap::new() })
     }
 
-    /// Objects that a URL names: one object, all objects below it, or all that match it if it has `*` or `?` in it.
+    /// The store of a URL, and the objects that it names there: one object, all objects below it, or all that match it if it has `*` or `?` in it.
     ///
     /// # Errors
     /// The reason why nothing can be fetched there, in a sentence.
-    pub fn named(&mut self, address: &str) -> Result<Vec<Object>, String> {
+    pub fn find(&mut self, address: &str) -> Result<(Arc<Store>, Vec<ObjectMeta>), String> {
         let url = StoreUrl::of(address)?;
         let store = self.store(&url).map_err(|error| format!("{address}: {error}"))?;
         let found = store.find(&url).map_err(|error| format!("{address}: {error}"))?;
         if found.is_empty() {
             return Err(format!("{address}: no such object, and none below it; name a log"));
         }
-        Ok(found.into_iter().map(|meta| Object::new(Arc::clone(&store), meta)).collect())
+        Ok((store, found))
     }
 
     fn store(&mut self, url: &StoreUrl) -> Result<Arc<Store>, String> {

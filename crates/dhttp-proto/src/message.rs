@@ -263,6 +263,13 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Whether a datagram is a request for the missing parts of a response.
+pub fn is_for_missing(datagram: &[u8]) -> bool {
+    Request::read(datagram, &Limits::default()).is_ok_and(|Request { header, head: _, marks }| {
+        header.is_resend && marks.parts > 0 && marks.has_range
+    })
+}
+
 /// Writes a request as one datagram.
 pub fn write_request(header: RequestHeader, head: &RequestHead, out: &mut Vec<u8>) {
     out.extend_from_slice(&header.to_bytes());

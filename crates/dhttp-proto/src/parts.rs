@@ -6,10 +6,9 @@
 //! none. Not when parts are sent: [`super::server`] decides that; not their reassembly: [`super::client`] does that.
 
 use super::Id;
-use super::message::Request;
 use http1::message::head::{write_decimal, write_status_line};
 use http1::message::range::Part;
-use http1::message::{Fields, Limits, Version};
+use http1::message::{Fields, Version};
 
 /// Request field of a client that accepts parts; its value is the maximum number of them.
 pub const PARTS_FIELD: &str = "DHTTP-Parts";
@@ -20,13 +19,6 @@ pub const MAX_PARTS: u8 = 10;
 /// Whether a response datagram holds one part of a response.
 pub fn is_part(datagram: &[u8]) -> bool {
     datagram.get(Id::BYTES..).is_some_and(|message| message.starts_with(b"HTTP/1.1 206 "))
-}
-
-/// Whether a datagram is a request for the missing parts of a response.
-pub fn is_for_missing(datagram: &[u8]) -> bool {
-    Request::read(datagram, &Limits::default()).is_ok_and(|Request { header, head: _, marks }| {
-        header.is_resend && marks.parts > 0 && marks.has_range
-    })
 }
 
 /// Parses the value of a [`PARTS_FIELD`], limited to [`MAX_PARTS`]; 0 if it is not a number below 256.
@@ -161,7 +153,7 @@ pub(super) fn write_head<'a>(
 mod tests {
     use super::*;
     use crate::message::read_response;
-    use http1::message::Method;
+    use http1::message::{Limits, Method};
 
     const FIELDS: [(&[u8], &[u8]); 3] =
         [(b"Content-Type", b"text/plain"), (b"ETag", b"\"t\""), (b"DHTTP-Token", b"0123")];

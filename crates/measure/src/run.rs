@@ -132,7 +132,7 @@ impl Experiment {
         }
         let (server, client) = find_programs(scenario, peers)?;
         require_own_client(programs, peers.client)?;
-        fidelity::check(scenario, peers)?;
+        fidelity::check(scenario, peers == Peers::default())?;
         let opener = if *protocol == Protocol::Dhttp { End::Server } else { End::Client };
         let sockets = programs.of_web(web.is_some()).sockets(stack);
         let mut profile = Profile::of(&sockets, network.mss, opener)?;

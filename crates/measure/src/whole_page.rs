@@ -98,7 +98,7 @@ impl WholePage {
         let Peers { server, client } = peers;
         refuse_unsupported(programs)?;
         require_own_client(programs, client)?;
-        fidelity::check(scenario, peers)?;
+        fidelity::check(scenario, peers == Peers::default())?;
         refuse(scenario, client)?;
         let installed = client.find_program(*protocol, VisitKind::First, requested)?;
         let mut profile = Profile::of(&programs.of_web(true).sockets(stack), network.mss, End::Client)?;

@@ -18,9 +18,10 @@ use scenario::{Defaults, Engine, Spec};
 
 use super::catalogue::{Computation, ENTRIES};
 use super::digits::Digits;
+use super::judgement::Judgement;
 use super::laboratory::Laboratory;
 use super::published::{Claim, Run, Table};
-use super::verdict::{Judgement, Verdict};
+use super::verdict::Verdict;
 use super::{heidemann, p_http, rabinovich, w3c};
 
 /// Value of a reference or an expression; `None` where nothing here can test it.

@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | [`published`] | published values, as the data files have them |
 //! | [`digits`] | numbers rounded as a paper prints them |
-//! | [`verdict`] | the seven verdicts, and the rules for them |
+//! | [`verdict`] | the seven verdicts |
+//! | [`judgement`] | the rules for them |
 //! | [`record`] | the verdict on record of every cell |
 //! | [`claim`] | sentences of a paper, evaluated from cells and runs |
 //! | [`mechanism`] | reasons of differences, switched on |
@@ -42,6 +43,7 @@ pub mod digits;
 pub mod drawn_traces;
 pub mod figures;
 pub mod heidemann;
+pub mod judgement;
 pub mod laboratory;
 pub mod mechanism;
 pub mod p_http;
@@ -54,9 +56,8 @@ pub mod server_benchmark;
 pub mod side_by_side;
 pub mod slow_start;
 pub mod study;
-pub mod w3c;
-
 pub mod verdict;
+pub mod w3c;
 
 use std::path::PathBuf;
 
@@ -65,9 +66,10 @@ use serde::Serialize;
 
 use catalogue::{Computation, Draw, Entry, SelectedEntry};
 use claim::Claims;
+use judgement::{Judgement, Values};
 use laboratory::{BenchmarkResults, Benchmarks, CountedLogs, Laboratory, Measure};
 use published::{Cell, Table};
-use verdict::{Judgement, Values, Verdict};
+use verdict::Verdict;
 
 use crate::study::Study;
 
@@ -202,7 +204,7 @@ fn reproduce(requested: SelectedEntry, measured: &mut Laboratory<'_>) -> Result<
                     None => None,
                 };
                 let record = record::of(entry.key, &cell.name());
-                Ok(verdict::judge(&table, cell, Values { ours: value, with_mechanism }, record))
+                Ok(judgement::judge(&table, cell, Values { ours: value, with_mechanism }, record))
             };
             let judgements = table.cells().iter().map(judge).collect::<Result<_, Error>>()?;
             (table, judgements, None)
@@ -225,7 +227,7 @@ fn claims(key: &str, table: &Table, measured: &mut Laboratory<'_>) -> Result<Vec
         };
         let cell = claim.cell();
         let record = record::of(key, &cell.name());
-        let mut judgement = verdict::judge(table, &cell, Values::from(ours), record);
+        let mut judgement = judgement::judge(table, &cell, Values::from(ours), record);
         judgement.note = claim::note(claim, &judgement);
         Ok(judgement)
     };

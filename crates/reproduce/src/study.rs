@@ -22,8 +22,9 @@ pub mod reasons;
 pub mod restart;
 pub mod run_means;
 
+use crate::judgement::Judgement;
 use crate::published::{Cell, Table};
-use crate::verdict::{Judgement, Verdict};
+use crate::verdict::Verdict;
 
 /// A table whose both sides are computed.
 pub struct Study {

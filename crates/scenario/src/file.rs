@@ -19,10 +19,12 @@
 //! | --- | --- |
 //! | `read` | from text to a `Spec` |
 //! | `tables` | the tables of networks, stacks and pages |
+//! | `values` | keys and values: their order, their types |
 //! | `write` | from a `Spec` to text |
 
 mod read;
 mod tables;
+mod values;
 mod write;
 
 use quantity::ValueError;

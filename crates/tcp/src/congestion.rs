@@ -4,6 +4,7 @@
 
 use wire::{Duration, Time};
 
+use crate::ack_info::AckInfo;
 use crate::config::{Avoidance, Congestion, Growth};
 use crate::cubic::Cubic;
 use crate::hystart::HyStart;
@@ -19,21 +20,6 @@ pub(super) struct Window {
     credit: u64,
     cubic: Cubic,
     hystart: Option<HyStart>,
-}
-
-/// Acknowledgement, as far as the window depends on it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AckInfo {
-    /// Bytes newly acknowledged.
-    pub bytes: u64,
-    /// Segments newly acknowledged.
-    pub segments: u64,
-    /// First unacknowledged number.
-    pub number: u64,
-    /// Number of the next byte to send.
-    pub next: u64,
-    /// Round trip measured with it.
-    pub round_trip: Option<Duration>,
 }
 
 impl Window {

@@ -4,7 +4,7 @@
 
 use wire::{Duration, Time};
 
-use crate::congestion::AckInfo;
+use crate::ack_info::AckInfo;
 
 /// Minimum window in segments for the tests (`hystart_low_window`).
 const MIN_WINDOW: u64 = 16;

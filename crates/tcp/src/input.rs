@@ -4,9 +4,9 @@
 
 use wire::{Duration, Time};
 
+use crate::ack_info::AckInfo;
 use crate::acks::ArrivedData;
 use crate::config::Estimator;
-use crate::congestion::AckInfo;
 use crate::connection::Connection;
 use crate::idle::MIN_SEGMENTS;
 use crate::interface::{Failure, State};

@@ -14,7 +14,7 @@
 //! | `output` | sending: windows, Nagle, silly-window avoidance |
 //! | `send`, `flight` | the send buffer, segments outstanding |
 //! | `receive`, `acks` | the receive buffer, delayed acknowledgements |
-//! | `congestion`, `cubic`, `hystart` | congestion control: Reno and CUBIC |
+//! | `ack_info`, `congestion`, `cubic`, `hystart` | congestion control: Reno and CUBIC |
 //! | `recovery`, `rack`, `rto`, `idle` | loss recovery, the retransmission timer, restart after idle |
 //! | [`host_cache`] | state cached from earlier connections; T/TCP and TCP Fast Open |
 //!
@@ -38,6 +38,7 @@ pub mod payload;
 pub mod segment;
 pub mod stack;
 
+mod ack_info;
 mod acks;
 mod congestion;
 mod cubic;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use dhttp_proto::client::{ConnectionId, Failure, Input, Output, Reason, Source};
 use dhttp_proto::message::{FallbackMessage, is_resend};
-use dhttp_proto::{Client as Machine, ClientConfig, Id, parts};
+use dhttp_proto::{Client as Machine, ClientConfig, Id, message, parts};
 use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
 use wire::Time;
 
@@ -128,7 +128,7 @@ impl Driver {
             match self.machine.poll(self.clock.now()) {
                 Output::Send(to, bytes) => {
                     let is_resend = is_resend(&bytes);
-                    self.shared.note(&if is_resend && parts::is_for_missing(&bytes) {
+                    self.shared.note(&if is_resend && message::is_for_missing(&bytes) {
                         Note::RequestedMissing(to, bytes.len())
                     } else {
                         Note::Sent(to, bytes.len(), is_resend)

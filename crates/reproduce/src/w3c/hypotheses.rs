@@ -21,9 +21,10 @@ use wire::link::Loss;
 use super::hosts::{self, ClientLocation, Software};
 use super::{LOSSES, RUNS, Setting, SettingValues, initial, mean, microscape, overhead, run, setting};
 use crate::catalogue;
+use crate::judgement::{self, Values};
 use crate::laboratory::Laboratory;
 use crate::published::{Cell, Table};
-use crate::verdict::{self, Values, Verdict};
+use crate::verdict::Verdict;
 
 /// A change of the set-up.
 struct Hypothesis {
@@ -360,7 +361,7 @@ fn initial_table(text: &mut String, notes: &mut Vec<String>) -> Result<(), Strin
     let mut count = 0;
     for cell in table.cells() {
         let Some(ours) = initial::table_3(&cell, &mut Laboratory::new(None, None, None))? else { continue };
-        let judgement = verdict::judge(&table, &cell, Values::from(Some(ours)), None);
+        let judgement = judgement::judge(&table, &cell, Values::from(Some(ours)), None);
         if judgement.verdict < Verdict::Explained {
             continue;
         }
@@ -462,7 +463,7 @@ fn tested_cell(
     fetch: Fetch,
     ours: &dyn Fn(Option<&Hypothesis>) -> super::ReproducedValue,
 ) -> Result<Option<TestedCell>, String> {
-    let judged = |ours| verdict::judge(table, cell, Values::from(Some(ours)), None);
+    let judged = |ours| judgement::judge(table, cell, Values::from(Some(ours)), None);
     let agrees = |ours| judged(ours).verdict < Verdict::Explained;
     let Some(baseline) = ours(None)? else { return Ok(None) };
     let mut under = Vec::new();

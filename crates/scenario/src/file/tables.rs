@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Problem;
-use super::read::{ReadResult, in_order, scalar, unknown_key};
+use super::values::{ReadResult, in_order, scalar, unknown_key};
 use crate::network::changes::{CUSTOM, Changes};
 use crate::programs::{ClientStack, ProgramKey};
 use crate::spec::key::PathKey;

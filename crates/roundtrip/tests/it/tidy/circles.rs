@@ -9,21 +9,15 @@ use super::tree;
 
 /// Circles that may stay, by their files: methods of one type in several files (`tcp`, `simulate`), types that contain one
 /// another, or two halves of one parser.
-const LISTED: [&str; 15] = [
-    "accesslog-io: object, store",
-    "dhttp-proto: message, parts",
+const LISTED: [&str; 9] = [
     "dhttp-proxy: gateway::completions, gateway::connection",
     "dhttp: server::datagrams, server::worker",
     "http1: message::field, message::head, message::view",
-    "measure: error, fidelity, peers",
     "page: contents, graph",
     "page: har::archive, har::trace_events",
-    "reproduce: published, record, verdict",
     "reproduce: server_benchmark::server, server_benchmark::transport",
-    "scenario: file::read, file::tables",
     "scenario: spec::grid, spec::plan",
     "simulate: world::application, world::host, world::recorder, world::schedule",
-    "tcp: congestion, hystart",
     "tcp: connection, host_cache, rack, recovery",
 ];
 
