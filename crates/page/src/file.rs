@@ -100,6 +100,7 @@ struct HostTable {
     server_time: Option<Quantity>,
     protocols: Option<Vec<String>>,
     certificate_chain: Option<u64>,
+    software: Option<String>,
     preconnect: Option<String>,
     dns_prefetch: Option<String>,
 }
@@ -222,6 +223,7 @@ fn host(table: HostTable, moment: impl Fn(&str) -> Result<Dependency, String>) -
         processing: time(server_time)?,
         protocols: protocols.map_or(Ok(OfferedProtocols::ALL), |names| offered(&names))?,
         certificate_chain: table.certificate_chain.map(Bytes::new),
+        software: table.software,
         hints: Hints {
             preconnect: table.preconnect.as_deref().map(&moment).transpose()?,
             dns_prefetch: table.dns_prefetch.as_deref().map(&moment).transpose()?,
@@ -369,6 +371,7 @@ dns = "12ms"
 server-time = "5ms"
 address-group = 1
 certificate-chain = 4000
+software = "Caddy"
 protocols = ["http/1.1", "h2"]
 
 [[object]]

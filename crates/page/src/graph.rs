@@ -128,6 +128,7 @@ impl Page {
             processing,
             protocols: _,
             certificate_chain: _,
+            software: _,
             hints,
         } = host;
         let is_near = [*extra_rtt, *lookup, *processing] == [Duration::ZERO; 3];

@@ -235,14 +235,15 @@ programs! {
     /// Server: its behaviour over HTTP/2; default: nginx's.
     http2_server: Http2Server = Http2Server {
         "http2-server", "NAME",
-        "Windows, frames and order of the server over HTTP/2: nginx or go [default: nginx]",
+        "Windows, frames and order of the server over HTTP/2: nginx or go [default: nginx, or go where the recording \
+         names Caddy]",
         "\"go\"", named, word
     }
     /// Server: its behaviour over HTTP/3; default: nginx's.
     http3_server: Http3Server = Http3Server {
         "http3-server", "NAME",
         "Initial window, congestion control and datagrams of the server over HTTP/3: nginx, quic-go or quinn \
-         [default: nginx]",
+         [default: nginx, or quic-go where the recording names Caddy]",
         "\"quic-go\"", named, word
     }
     /// Server: time after which it closes a connection without requests; default: never.

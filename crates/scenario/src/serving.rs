@@ -17,7 +17,7 @@ use http3::MIN_DATAGRAM;
 use page::{Contents, Hints, Kind, Object};
 use wire::{Bytes, Duration, Probability};
 
-use crate::programs::{ProgramKey, Validation};
+use crate::programs::{Http2Server, ProgramKey, Validation};
 use crate::{Page, Programs, Protocol, Scenario, Tls, Visit};
 
 /// Served objects, and the client's knowledge of them.
@@ -311,14 +311,24 @@ pub fn web(scenario: &Scenario) -> Result<Option<WebConfig>, ServingError> {
     };
     let mut config = WebConfig::of(&page.hosts, protocol.is_of_today(), handshake);
     config.profile = programs.http2_client.map_or(scenario.browser().http2, |client| client.0);
-    config.server_profile = programs.http2_server.map_or(config.server_profile, |server| server.0);
+    let named = programs
+        .http2_server
+        .or_else(|| is_served_by_caddy(page).then_some(Http2Server(http2::Profile::GO_SERVER)));
+    config.server_profile = named.map_or(config.server_profile, |server| server.0);
     if protocol.is_http3() {
         return Ok(Some(config.with_http3(&page.hosts, http3(scenario, handshake)?)));
     }
     Ok((!config.is_plain() || *protocol == Protocol::Http2).then_some(config))
 }
 
-/// Settings of HTTP/3, over the datagrams that the network carries; without others, those of Chromium and nginx.
+/// Whether the document's host is known to be served by Caddy, which has the HTTP/2 of Go's standard library and the HTTP/3 of quic-go.
+fn is_served_by_caddy(page: &Page) -> bool {
+    let host = page.objects.first().and_then(|document| page.hosts.get(document.host));
+    host.and_then(|host| host.software.as_deref()).is_some_and(|name| name.eq_ignore_ascii_case("caddy"))
+}
+
+/// Settings of HTTP/3, over the datagrams that the network carries; without others, those of Chromium, and of nginx unless the server
+/// is known.
 fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Config, ServingError> {
     let Scenario { network, protocol, tls, seed, .. } = scenario;
     let refused = |what, remedy| Err(ServingError { what, remedy });
@@ -332,7 +342,9 @@ fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Confi
         return refused(what, "QUIC needs 1,200: use --mss 1460, or http2");
     }
     refuse_sockets(&scenario.programs, *protocol)?;
-    let mut server = scenario.programs.http3_server.map_or(http3::Profile::NGINX, |server| server.0);
+    let known =
+        if is_served_by_caddy(&scenario.page) { http3::Profile::QUIC_GO } else { http3::Profile::NGINX };
+    let mut server = scenario.programs.http3_server.map_or(known, |server| server.0);
     if let Some(window) = scenario.programs.initial_window {
         server.initial_window = u64::from(window.get()) * u64::from(MIN_DATAGRAM);
     }
@@ -471,6 +483,19 @@ mod tests {
             }
             assert_eq!(changed_objects(&scenario).len(), count);
         }
+    }
+
+    #[test]
+    fn a_page_that_caddy_serves_has_the_http3_of_quic_go_unless_another_is_named() {
+        let mut scenario = revisit("0%");
+        (scenario.protocol, scenario.tls, scenario.network.mss) =
+            (Protocol::Http3, Tls::V13, Bytes::new(1_460));
+        let server = |scenario: &Scenario| web(scenario).unwrap().unwrap().http3.unwrap().server.name;
+        assert_eq!(server(&scenario), "nginx");
+        scenario.page.hosts[0].software = Some("caddy".to_owned());
+        assert_eq!(server(&scenario), "quic-go");
+        scenario.programs.set(ProgramKey::Http3Server, "quinn").unwrap();
+        assert_eq!(server(&scenario), "quinn");
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub struct HostRow<'a> {
     http2: bool,
     http3: bool,
     certificate_chain_bytes: Option<u64>,
+    software: Option<&'a str>,
     preconnect: Option<String>,
     dns_prefetch: Option<String>,
 }
@@ -91,8 +92,8 @@ fn page_row(page: &Page) -> PageRow<'_> {
 }
 
 fn host_row(host: &Host) -> HostRow<'_> {
-    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain, hints } =
-        host;
+    let Host { name, address_group, extra_rtt, lookup, processing, protocols, .. } = host;
+    let Host { certificate_chain, software, hints, .. } = host;
     let OfferedProtocols { tls, http2, http3 } = *protocols;
     HostRow {
         name,
@@ -104,6 +105,7 @@ fn host_row(host: &Host) -> HostRow<'_> {
         http2,
         http3,
         certificate_chain_bytes: certificate_chain.map(|bytes| bytes.get()),
+        software: software.as_deref(),
         preconnect: hints.preconnect.map(|after| after.to_string()),
         dns_prefetch: hints.dns_prefetch.map(|after| after.to_string()),
     }

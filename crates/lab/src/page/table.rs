@@ -70,6 +70,7 @@ fn hosts(page: &Page, spare: usize) -> Grid {
             processing,
             protocols,
             certificate_chain: _,
+            software: _,
             hints: _,
         } = host;
         let own = || page.objects.iter().filter(|object| object.host == index && object.local.is_none());

@@ -30,8 +30,8 @@ pub fn write(page: &Page) -> String {
 }
 
 fn host_table(host: &Host) -> String {
-    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain, hints } =
-        host;
+    let Host { name, address_group, extra_rtt, lookup, processing, protocols, .. } = host;
+    let Host { certificate_chain, software, hints, .. } = host;
     let known = |time: &Duration| (*time > Duration::ZERO).then(|| duration(*time));
     let keys = [
         line("name", Some(quoted(name))),
@@ -41,6 +41,7 @@ fn host_table(host: &Host) -> String {
         line("server-time", known(processing)),
         line("protocols", protocol_names(*protocols)),
         line("certificate-chain", certificate_chain.map(size)),
+        line("software", software.as_deref().map(quoted)),
         line("preconnect", hints.preconnect.map(|after| quoted(&after.to_string()))),
         line("dns-prefetch", hints.dns_prefetch.map(|after| quoted(&after.to_string()))),
     ];

@@ -23,6 +23,8 @@ pub struct Host {
     pub protocols: OfferedProtocols,
     /// Size of its certificate chain; `None`: the scenario's.
     pub certificate_chain: Option<Bytes>,
+    /// Program of its server, where known.
+    pub software: Option<String>,
     /// Moments at which a browser prepares for it, before the first request.
     pub hints: Hints,
 }
@@ -82,6 +84,7 @@ impl Host {
             processing: Duration::ZERO,
             protocols: OfferedProtocols::ALL,
             certificate_chain: None,
+            software: None,
             hints: Hints::NONE,
         }
     }

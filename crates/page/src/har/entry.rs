@@ -74,6 +74,8 @@ pub(super) struct Clues {
     pub(super) referer: Option<String>,
     /// Whether `Alt-Svc` offers HTTP/3.
     pub(super) offers_http3: bool,
+    /// Program that the field `Server` names, without its version.
+    pub(super) software: Option<String>,
     pub(super) priority: Option<String>,
     /// Priority of the element that names it, where none is recorded.
     pub(super) priority_of_element: Option<Priority>,
@@ -224,6 +226,7 @@ impl Clues {
             place,
             has_cookies: field(raw.request.headers.as_deref(), "cookie").is_some(),
             referer: field(raw.request.headers.as_deref(), "referer").map(str::to_owned),
+            software: field(raw.response.headers.as_deref(), "server").and_then(software),
             offers_http3: field(raw.response.headers.as_deref(), "alt-svc")
                 .is_some_and(|offer| offer.contains("h3")),
             priority: raw.initial_priority.take().or(raw.priority.take()),
@@ -326,4 +329,27 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
+}
+/// Product that a field `Server` names first (RFC 9110, section 10.2.4).
+fn software(value: &str) -> Option<String> {
+    let product = value.trim().split(['/', ' ', '(']).next().unwrap_or_default();
+    let is_token = product.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    (!product.is_empty() && product.len() <= MAX_SOFTWARE_BYTES && is_token).then(|| product.to_owned())
+}
+
+/// Length of a product's name beyond which it is none.
+const MAX_SOFTWARE_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::software;
+
+    #[test]
+    fn software_is_the_first_product_without_its_version() {
+        let named = ["Caddy", " nginx/1.27.5 (Debian)", "Apache/2.4 PHP/8"].map(software);
+        assert_eq!(named.each_ref().map(Option::as_deref), [Some("Caddy"), Some("nginx"), Some("Apache")]);
+        for value in ["", "/1", "a\u{1b}[2J", "\u{202e}x", &"x".repeat(65)] {
+            assert_eq!(software(value), None, "{value:?}");
+        }
+    }
 }

@@ -40,6 +40,8 @@ struct Origin {
     /// Whether HTTP/1, HTTP/2 and HTTP/3 were used or offered.
     used: [bool; 3],
     address: Option<String>,
+    /// Program that the field `Server` names.
+    software: Option<String>,
     /// Shortest handshake of TCP.
     connect: Option<Duration>,
     /// Shortest handshake of TCP, perhaps with TLS.
@@ -140,6 +142,7 @@ impl Origins {
                 processing: medians[index],
                 protocols: origin.protocols(),
                 certificate_chain: None,
+                software: origin.software,
                 hints: Hints::NONE,
             });
         (hosts.collect(), rtts, unknown)
@@ -208,9 +211,9 @@ fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
 
 impl Origin {
     fn new(is_https: bool, name: String) -> Self {
-        let (used, address) = ([false; 3], None);
+        let (used, address, software) = ([false; 3], None, None);
         let (connect, connect_with_tls, exchange, lookup) = Default::default();
-        Self { is_https, name, used, address, connect, connect_with_tls, exchange, lookup }
+        Self { is_https, name, used, address, software, connect, connect_with_tls, exchange, lookup }
     }
 
     fn observe(&mut self, entry: &Entry) {
@@ -228,6 +231,9 @@ impl Origin {
         self.used[2] |= entry.clues.offers_http3 && version.is_some();
         if self.address.is_none() {
             self.address = entry.address.clone();
+        }
+        if self.software.is_none() {
+            self.software = entry.clues.software.clone();
         }
         let Phases { dns, connect, exchange, has_tls, .. } = entry.phases;
         self.lookup = self.lookup.max(dns.unwrap_or_default());
