@@ -42,6 +42,9 @@ pub enum Error {
         /// Reason.
         fault: KeyLogFault,
     },
+    /// Packets cannot be stored until the key log is complete.
+    #[error("cannot store packets in {}: {}; TMPDIR names another directory", std::env::temp_dir().display(), .0)]
+    Spool(io::Error),
     /// The command cannot be run.
     #[error("{}", not_run(.program, .error))]
     Command {

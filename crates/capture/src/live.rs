@@ -1,21 +1,24 @@
 //! A live capture: this host's packets, while a command runs, for some time, or until Ctrl-C.
 //!
-//! Packets are diagnosed as they arrive and, on request, written to a file as well. Not the capturing itself: that is
+//! Packets are diagnosed as they arrive and, on request, written to a file as well. With a key log they are stored, and
+//! diagnosed at the end: programs log a connection's secrets after its first packets. Not the capturing itself: that is
 //! `capture::sniffer`. Packets do not show which process they belong to. Connections opened while a command runs count
 //! as the command's, except those that `kernel` attributes to other programs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
 use linux::clock::Clock;
 use packets::writer::{Interface, Packet, Writer};
-use packets::{Frame, LinkType};
+use packets::{Frame, LinkType, Reader, Unreadable};
 use report::Capture;
 use report::filter::Filter;
 use report::reading::CaptureReader;
@@ -27,11 +30,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
 
-use crate::Error;
 use crate::kernel::SocketMonitor;
 use crate::process::{CaptureEnd, Interrupts, Process};
 use crate::watch::Scope;
 use crate::watch::session::Session;
+use crate::{Error, keys, parallel, threads};
 
 /// Options of a live capture.
 #[derive(Clone, Debug)]
@@ -44,6 +47,8 @@ pub struct LiveOptions {
     pub span: Option<Duration>,
     /// Command to run; none if empty.
     pub command: Vec<OsString>,
+    /// Key log that the command is told to write, and with which its connections are read.
+    pub keys: Option<PathBuf>,
 }
 
 /// Polling interval for the command and the kernel's sockets.
@@ -66,13 +71,7 @@ pub fn capture_into(
     is_plotted: bool,
     out: &mut dyn Write,
 ) -> (Option<Result<Capture, Error>>, io::Result<()>) {
-    match CaptureFile::begin(out) {
-        Ok(mut retained) => {
-            let control = CaptureControl::default();
-            (Some(watch(options, filter, is_plotted, Some(&mut retained), &control)), retained.finish())
-        }
-        Err(error) => (None, Err(error)),
-    }
+    watch_into(options, filter, is_plotted, out, &CaptureControl::default())
 }
 
 /// Control of a capture by another thread.
@@ -111,13 +110,7 @@ impl BackgroundCapture {
         let control = CaptureControl { started: Some(started), stop: Some(Arc::clone(&stop)) };
         let run = move || match out {
             None => (Some(watch(&options, &filter, is_plotted, None, &control)), Ok(())),
-            Some(mut out) => match CaptureFile::begin(&mut *out) {
-                Ok(mut retained) => {
-                    let capture = watch(&options, &filter, is_plotted, Some(&mut retained), &control);
-                    (Some(capture), retained.finish())
-                }
-                Err(error) => (None, Err(error)),
-            },
+            Some(mut out) => watch_into(&options, &filter, is_plotted, &mut out, &control),
         };
         let started_thread = thread::Builder::new().name("capture".to_owned()).spawn(run);
         let thread = started_thread.map_err(linux::Error::io("start the thread that captures"))?;
@@ -152,7 +145,7 @@ impl BackgroundCapture {
 pub fn watch_sockets(options: &LiveOptions, filter: &Filter) -> Result<Capture, Error> {
     /// Short enough for single holds of a few milliseconds.
     const INTERVAL: Duration = Duration::from_millis(1);
-    let LiveOptions { port, interface: _, span, command } = options;
+    let LiveOptions { port, interface: _, span, command, keys: _ } = options;
     let scope = port.map_or(Scope::All, Scope::Port);
     let session = Session { scope, command: command.clone(), interval: INTERVAL, span: *span };
     let report = session.run(|_| Ok::<(), Error>(()))?;
@@ -163,21 +156,38 @@ pub fn watch_sockets(options: &LiveOptions, filter: &Filter) -> Result<Capture, 
     Ok(capture)
 }
 
+/// As [`watch`]; also writes the packets.
+fn watch_into(
+    options: &LiveOptions,
+    filter: &Filter,
+    is_plotted: bool,
+    out: &mut dyn Write,
+    control: &CaptureControl,
+) -> CaptureOutcome {
+    match CaptureFile::begin(out) {
+        Ok(mut retained) => {
+            let capture = watch(options, filter, is_plotted, Some(&mut retained), control);
+            (Some(capture), retained.finish().map(drop))
+        }
+        Err(error) => (None, Err(error)),
+    }
+}
+
 fn watch(
     options: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
-    mut retained: Option<&mut CaptureFile<'_>>,
+    mut retained: Option<&mut CaptureFile<&mut dyn Write>>,
     control: &CaptureControl,
 ) -> Result<Capture, Error> {
     let mut sniffer = Sniffer::open(options.port, options.interface)?;
     let clock = Clock::start();
     let mut watch = SocketMonitor::begin(!options.command.is_empty())?;
-    let mut process = Process::start(&options.command)?;
+    let mut process = Process::start(&options.command, options.keys.as_deref())?;
     let interrupts = Interrupts::begin()?;
     let signals = &interrupts.signals;
-    let mut reading = CaptureReader::new(name(options), filter, is_plotted);
-    let (mut number, mut next_poll) = (0, Time::ZERO);
+    let mut route = Route::new(CaptureReader::new(name(options), filter, is_plotted), options)?;
+    let mut next_poll = Time::ZERO;
     let mut ending = CaptureEnd::new(options.span.map(|span| clock.now() + span));
     let CaptureControl { started, stop } = control;
     if let Some(started) = started {
@@ -197,18 +207,16 @@ fn watch(
             next_poll = clock.now() + SOCKET_POLL_INTERVAL.max(clock.now().since(began) * 10);
         }
         sniffer.read(|packet| {
-            number += 1;
-            let SniffedPacket { at, interface, cooked: _, ip, original_length: _ } = packet;
-            if let Some((client, server)) = opened(ip) {
+            if let Some((client, server)) = opened(packet.ip) {
                 watch.opened(client, server, clock.now());
             }
-            reading.handle(&Frame { number, at, interface, link: LinkType::Raw, bytes: ip });
+            route.handle(&packet);
             if let Some(retained) = retained.as_deref_mut() {
                 retained.add(&packet);
             }
         });
     }
-    let mut capture = reading.finish();
+    let mut capture = route.finish()?;
     capture.command = process.ended();
     capture.is_command_stopped = stop.is_none() && ending.was_interrupted();
     watch.read_final_counters(clock.now())?;
@@ -264,9 +272,57 @@ fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Error> {
     }
 }
 
-/// The file to which the packets are written.
-struct CaptureFile<'a> {
-    writer: Writer<&'a mut dyn Write>,
+/// Packets on their way to the diagnosis.
+enum Route<'a> {
+    /// Each at once.
+    Direct { reading: CaptureReader<'a>, number: u64 },
+    /// All at the end, from a file without a name.
+    Stored { reading: CaptureReader<'a>, packets: CaptureFile<BufWriter<File>>, keys: &'a Path },
+}
+
+impl<'a> Route<'a> {
+    fn new(reading: CaptureReader<'a>, options: &'a LiveOptions) -> Result<Self, Error> {
+        let Some(keys) = options.keys.as_deref() else { return Ok(Self::Direct { reading, number: 0 }) };
+        let packets = tempfile::tempfile().map(BufWriter::new).and_then(CaptureFile::begin);
+        Ok(Self::Stored { reading, packets: packets.map_err(Error::Spool)?, keys })
+    }
+
+    fn handle(&mut self, packet: &SniffedPacket<'_>) {
+        match self {
+            Self::Direct { reading, number } => {
+                *number += 1;
+                let SniffedPacket { at, interface, cooked: _, ip, original_length: _ } = *packet;
+                reading.handle(&Frame { number: *number, at, interface, link: LinkType::Raw, bytes: ip });
+            }
+            Self::Stored { packets, .. } => packets.add(packet),
+        }
+    }
+
+    /// Diagnoses what was not yet. A key log without secrets is no error: the program may have had no connection over TLS.
+    fn finish(self) -> Result<Capture, Error> {
+        let (reading, packets, path) = match self {
+            Self::Direct { reading, number: _ } => return Ok(reading.finish()),
+            Self::Stored { reading, packets, keys } => (reading, packets, keys),
+        };
+        let rewound = packets.finish().and_then(|file| {
+            let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.rewind().map(|()| file)
+        });
+        let (keys, missing) = match keys::read(path) {
+            Ok(keys) => (Some(Arc::new(keys)), None),
+            Err(error) => (None, Some(format!("{error}; what is within TLS was not read"))),
+        };
+        let reader = rewound.map_err(Unreadable::Io).and_then(Reader::new);
+        let capture = reader.and_then(|reader| parallel::read(reader, reading.with_keys(keys), threads()));
+        let mut capture = capture.map_err(|error| Error::Spool(io::Error::other(error)))?;
+        capture.warnings.extend(missing);
+        Ok(capture)
+    }
+}
+
+/// A file to which packets are written.
+struct CaptureFile<W> {
+    writer: Writer<W>,
     interfaces: BTreeMap<u32, Interface>,
     /// Buffer for a packet with its header, as written.
     packet: Vec<u8>,
@@ -274,8 +330,8 @@ struct CaptureFile<'a> {
     failed: Option<io::Error>,
 }
 
-impl<'a> CaptureFile<'a> {
-    fn begin(out: &'a mut dyn Write) -> io::Result<Self> {
+impl<W: Write> CaptureFile<W> {
+    fn begin(out: W) -> io::Result<Self> {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
         let writer = Writer::new(out, application, None)?;
         Ok(Self { writer, interfaces: BTreeMap::new(), packet: Vec::new(), failed: None })
@@ -308,10 +364,10 @@ impl<'a> CaptureFile<'a> {
         })
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(self) -> io::Result<W> {
         match self.failed {
             Some(error) => Err(error),
-            None => self.writer.finish().map(drop),
+            None => self.writer.finish(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
@@ -89,16 +90,21 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the command. Must be called before signals are blocked, because the command would inherit the mask.
-    pub(crate) fn start(words: &[OsString]) -> Result<Self, Error> {
+    /// Starts the command, and tells it where to log the secrets of TLS. Must be called before signals are blocked, because the
+    /// command would inherit the mask.
+    pub(crate) fn start(words: &[OsString], keys: Option<&Path>) -> Result<Self, Error> {
         let Some((program, arguments)) = words.split_first() else { return Ok(Self { child: None }) };
         let shown = program.to_string_lossy().replace(char::is_control, "?");
         let failed = |error: io::Error| Error::Command { program: shown.clone(), error };
         // Standard output is reserved for the diagnosis.
         let output = io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
-        let child =
-            Command::new(program).args(arguments).stdout(Stdio::from(output)).spawn().map_err(failed)?;
-        Ok(Self { child: Some(child) })
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::from(output));
+        if let Some(keys) = keys {
+            // Commands may change their directory.
+            command.env("SSLKEYLOGFILE", std::path::absolute(keys).map_err(failed)?);
+        }
+        Ok(Self { child: Some(command.spawn().map_err(failed)?) })
     }
 
     /// Returns its process ID.

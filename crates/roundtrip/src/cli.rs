@@ -354,8 +354,8 @@ pub struct Diagnose {
     /// Write the packets captured live; with --run, --port or --for
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub write: Option<PathBuf>,
-    /// Key log with which TLS and QUIC are read, as SSLKEYLOGFILE names it to the programs that write it
-    #[arg(long, conflicts_with_all = ["run", "port", "span"], value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    /// Key log with which TLS and QUIC are read; with --run, the command is told to write it (SSLKEYLOGFILE)
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub keys: Option<PathBuf>,
     /// Only connections whose ADDRESS:PORT pairs contain this; repeat it for more
     #[arg(long = "flow", value_name = "TEXT")]

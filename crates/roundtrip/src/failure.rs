@@ -138,9 +138,11 @@ impl From<capture::Error> for Failure {
                 Self::Value(error.to_string())
             }
             Error::Command { .. } => Self::Value(error.to_string()),
-            Error::Forbidden { .. } | Error::Kernel(_) | Error::Signals(_) | Error::Packets(_) => {
-                Self::Laboratory(error.to_string())
-            }
+            Error::Forbidden { .. }
+            | Error::Kernel(_)
+            | Error::Signals(_)
+            | Error::Packets(_)
+            | Error::Spool(_) => Self::Laboratory(error.to_string()),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Session {
         &self,
         mut each: impl FnMut(&WatchReport) -> Result<(), E>,
     ) -> Result<WatchReport, E> {
-        let mut process = Process::start(&self.command)?;
+        let mut process = Process::start(&self.command, None)?;
         let signals = Interrupts::begin()?;
         let clock = Clock::start();
         let cpu_before = cpu_time();

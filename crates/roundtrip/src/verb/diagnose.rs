@@ -133,8 +133,9 @@ fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
 
 /// Returns the first flag that needs packets.
 fn needs_packets(arguments: &Diagnose) -> Option<&'static str> {
-    let Diagnose { write, flows, causes, since, svg, png, xpl, report, format, .. } = arguments;
+    let Diagnose { write, keys, flows, causes, since, svg, png, xpl, report, format, .. } = arguments;
     let flags = [
+        ("--keys", keys.is_some()),
         ("--write", write.is_some()),
         ("--flow", !flows.is_empty()),
         ("--cause", !causes.is_empty()),
@@ -202,7 +203,7 @@ fn misplaced_command_error(arguments: &Diagnose) -> Option<String> {
 
 /// Returns the options of the live capture that the flags request; `None` for files.
 fn live_options(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
-    let Diagnose { run, command, isolated, port, span, write, .. } = arguments;
+    let Diagnose { run, command, isolated, port, span, write, keys, .. } = arguments;
     if !run && port.is_none() && span.is_none() {
         return match write {
             Some(_) => Err(Failure::Value(
@@ -215,5 +216,6 @@ fn live_options(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
     let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
     // At the server's device each packet appears a second time.
     let interface = isolated.as_ref().filter(|name| !name.is_empty()).map(|_| CLIENT_DEVICE);
-    Ok(Some(LiveOptions { port: *port, interface, span, command: command.clone() }))
+    file::check(keys.as_ref().filter(|_| *run))?;
+    Ok(Some(LiveOptions { port: *port, interface, span, command: command.clone(), keys: keys.clone() }))
 }

@@ -118,7 +118,7 @@ fn capture(is_plotted: bool, pcap: Option<&Path>) -> Result<BackgroundCapture, F
     });
     // At the server's device each packet appears a second time.
     let interface = Some(CLIENT_DEVICE);
-    let options = LiveOptions { port: None, interface, span: None, command: Vec::new() };
+    let options = LiveOptions { port: None, interface, span: None, command: Vec::new(), keys: None };
     let filter = Filter { is_whole: true, ..Filter::default() };
     Ok(BackgroundCapture::start(options, filter, is_plotted, out.transpose()?)?)
 }

@@ -191,6 +191,62 @@ fn a_proxys_second_hop_is_judged_and_its_healthy_twin_is_not_blamed() {
     }
 }
 
+/// A server over TLS that takes half a second for `/slow`. It prints its port.
+const SECURE_SERVER: &str = "
+import http.server, ssl, sys, time
+
+class Site(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        time.sleep(0.5 if self.path == '/slow' else 0)
+        self.wfile.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nsmall')
+
+server = http.server.HTTPServer(('127.0.0.1', 0), Site)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1] + '/certificate.pem', sys.argv[1] + '/key.pem')
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+";
+
+/// Three requests over TLS to the given port, in contexts that log their secrets where Python's default ones do.
+const SECURE_CLIENT: &str = "
+import http.client, ssl, sys
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+connection = http.client.HTTPSConnection('127.0.0.1', int(sys.argv[1]), context=context)
+for path in '/small', '/slow', '/small':
+    connection.request('GET', path)
+    connection.getresponse().read()
+";
+
+#[test]
+fn a_command_logs_its_keys_and_the_slow_request_within_tls_is_named() {
+    let Some(server) = Server::secure() else { return };
+    let keys = server.directory.join("keys.log");
+    let port = server.port.to_string();
+    let flags =
+        ["diagnose", "--format", "json", "--port", &port, "--keys", keys.to_str().unwrap(), "--run", "--"];
+    let client = ["python3", "-c", SECURE_CLIENT, &port];
+    let Some(output) = captured(&[flags.as_slice(), &client].concat()) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let live: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flow = &live["flows"][0];
+    assert_eq!((&live["keys"]["read"], &flow["requests"]), (&1.into(), &3.into()), "{live}");
+    let found = &flow["findings"][0];
+    assert_eq!((&found["cause"], &found["request"]), (&"server-think".into(), &"GET /slow".into()), "{flow}");
+
+    // A client that logs nothing is judged from outside, and the reader learns why.
+    let unwritten = server.directory.join("unwritten.log");
+    let flags = ["diagnose", "--port", &port, "--keys", unwritten.to_str().unwrap(), "--run", "--"];
+    let client = ["env", "-u", "SSLKEYLOGFILE", "python3", "-c", SECURE_CLIENT, &port];
+    let Some(output) = captured(&[flags.as_slice(), &client].concat()) else { return };
+    let told = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("unwritten.log") && told.contains("what is within TLS was not read"), "{told}");
+    assert!(text(&output.stdout).contains("server-think"), "{}", text(&output.stdout));
+}
+
 #[test]
 fn connections_opened_before_the_command_are_left_out() {
     let Some(server) = Server::start() else { return };
@@ -306,10 +362,34 @@ impl Server {
         }
         let mut command = Command::new("python3");
         command.args(["-c", RELAY, write_mode]).stdout(Stdio::piped()).stderr(Stdio::null());
+        Some(Self::printing_its_port(command, directory()))
+    }
+
+    /// Python's own over TLS, with a certificate of OpenSSL's.
+    fn secure() -> Option<Self> {
+        if !["python3", "openssl"].into_iter().all(skip::has) {
+            return None;
+        }
+        let directory = directory();
+        let request =
+            ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "key.pem"];
+        let mut certificate = Command::new("openssl");
+        certificate
+            .args(request)
+            .args(["-out", "certificate.pem"])
+            .current_dir(&directory)
+            .stderr(Stdio::null());
+        assert!(certificate.status().unwrap().success());
+        let mut command = Command::new("python3");
+        command.args(["-c", SECURE_SERVER]).arg(&directory).stdout(Stdio::piped()).stderr(Stdio::null());
+        Some(Self::printing_its_port(command, directory))
+    }
+
+    fn printing_its_port(mut command: Command, directory: PathBuf) -> Self {
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Some(Self { process, port: line.trim().parse().unwrap(), directory: directory() })
+        Self { process, port: line.trim().parse().unwrap(), directory }
     }
 
     /// nginx, which closes after five requests, with a file of ten thousand bytes.
