@@ -338,8 +338,13 @@ impl Gap {
 
     /// Returns the acknowledgement for which the sender waited in the middle of sending.
     pub(crate) fn awaited(&self) -> Option<&Ack> {
-        let waited = matches!(self.end, GapEnd::Data) && self.continues() && self.flight.bytes > 0;
-        self.trigger.as_ref().filter(|_| waited && !self.was_free())
+        self.released().filter(|_| self.continues())
+    }
+
+    /// Returns the acknowledgement of earlier data of the sender on which it sent.
+    pub(crate) fn released(&self) -> Option<&Ack> {
+        let had_sent = matches!(self.end, GapEnd::Data) && self.flight.bytes > 0;
+        self.trigger.as_ref().filter(|_| had_sent && !self.was_free())
     }
 
     /// Returns whether neither Nagle's algorithm nor a window can have held the segment. Either it is short, and the sender

@@ -1,7 +1,8 @@
 //! Nagle's algorithm: a short segment is held while any data is unacknowledged. If the receiver delays that acknowledgement, each
 //! waits for the other (papers/p-http#section-2-3, papers/p-http#figure-4).
 //!
-//! **Rule**: a sender in the middle of sending sends a short segment immediately after an acknowledgement, and not before. In the
+//! **Rule**: a sender in the middle of sending, or one that sent control traffic while a request waited, sends a short segment
+//! immediately after an acknowledgement, and not before. In the
 //! original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant (Linux) at least the last short
 //! segment. It is distinguished from a full window by one of three facts: an earlier acknowledgement allowed data that was not sent,
 //! more had been in flight before, or only one segment was. An acknowledgement late beyond the round trip was delayed (`nagle-
@@ -13,11 +14,12 @@
 //! that has sent a short segment while another was unacknowledged (TCP_NODELAY), unless it may have been a probe for the end of a
 //! flight.
 
+use dissect::sender::Ack;
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Confidence;
-use crate::gap::Gap;
+use crate::gap::{Gap, GapStart};
 use crate::ruling::Ruling;
 use crate::text::{counted, millis};
 
@@ -63,7 +65,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 const COINCIDENCE: u64 = 50;
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    let ack = gap.awaited()?;
+    let ack = gap.awaited().or_else(|| held_back(gap))?;
     let flight = &gap.flight;
     // Nagle's algorithm does not hold the data that is missing before it.
     let is_held = gap.is_short() && gap.length > 0 && !gap.has_fin && !gap.is_behind_hole;
@@ -106,6 +108,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             Ruling { confidence: confidence.min(Confidence::Medium), ..Ruling::all(gap, Cause::Nagle, held) }
         }
     })
+}
+
+/// The delayed acknowledgement that released a response, behind control traffic such as the session tickets of TLS 1.3. A program that
+/// was ready at that very moment is a coincidence.
+fn held_back(gap: &Gap) -> Option<&Ack> {
+    let is_response = gap.before == GapStart::Data(gap.wait.side.other()) && gap.late.is_some();
+    let is_clear = gap.reaction() * COINCIDENCE <= gap.duration();
+    gap.released().filter(|_| is_response && is_clear)
 }
 
 fn delayed(gap: &Gap) -> String {

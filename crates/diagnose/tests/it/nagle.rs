@@ -76,6 +76,22 @@ fn two_short_writes_wait_for_a_delayed_acknowledgement_on_any_path() {
     }
 }
 
+/// A server over TLS 1.3 that writes two session tickets, and the response to a request that waits.
+fn behind_a_ticket(response: &str) -> Vec<(Cause, u64)> {
+    let lines = format!(
+        "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=95\n75.2 S records=250\n130.2 C\n{response}"
+    );
+    Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Server)
+}
+
+#[test]
+fn a_response_behind_a_session_ticket_is_held_until_a_delayed_acknowledgement() {
+    let held = behind_a_ticket("145.3 S records=250,60\n160.4 C");
+    assert!(matches!(held[..], [(Cause::NagleDelayedAck, 70)]), "{held:?}");
+    let late = behind_a_ticket("165 S records=250,60\n180.1 C");
+    assert!(matches!(late[..], [(Cause::ServerThink, _)]), "not on the acknowledgement: {late:?}");
+}
+
 #[test]
 fn held_for_a_round_trip_it_is_nagle_alone() {
     let lines = opened(15.0, "30 C send=100\n45 S\n60.1 C send=40\n76 S send=500\n91 C");
