@@ -126,37 +126,17 @@ mod tests {
         assert_eq!(found, [(Cause::ShortInitialSegment, 186)]);
     }
 
+    const ALONE: &str = "30 C send=100\n45 S send=226\n101 C\n116 S send=1460\n116.1 S send=1460\n131.2 C\n";
+
     #[test]
     fn a_header_section_that_alone_fills_a_window_of_one_segment_is_named() {
-        let lines = opened(
-            15.0,
-            "
-            30 C send=100
-            45 S send=226
-            101 C
-            116 S send=1460
-            116.1 S send=1460
-            131.2 C",
-        );
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+        let found = Script { one_way_ms: 15.0, lines: &opened(15.0, ALONE) }.faults_everywhere();
         assert_eq!(found, [(Cause::ShortInitialSegment, 71)]);
     }
 
     #[test]
     fn a_wider_window_would_have_avoided_the_later_waits_too() {
-        let lines = opened(
-            15.0,
-            "
-            30 C send=100
-            45 S send=226
-            101 C
-            116 S send=1460
-            116.1 S send=1460
-            131.2 C
-            146.2 S send=1460
-            146.3 S send=1460
-            161.4 C",
-        );
+        let lines = opened(15.0, &format!("{ALONE}146.2 S send=1460\n146.3 S send=1460\n161.4 C"));
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(crate::report::VantagePoint::Server);
         let head =
             report.findings.iter().find(|finding| finding.cause == Cause::ShortInitialSegment).unwrap();

@@ -25,7 +25,8 @@ use crate::{file, plots, terminal};
 /// Returns 1 if a finding fails by the policy, 3 if nothing could be judged, otherwise 0.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, gate: flags, format, report, .. } = arguments;
-    if let Some(sentence) = misplaced_command_error(arguments) {
+    let words: Vec<OsString> = files.iter().map(|path| path.clone().into_os_string()).collect();
+    if let Some(sentence) = diagnosed_command::misplaced_command_error(&words) {
         return Err(Failure::Value(sentence));
     }
     if png.is_some() {
@@ -191,14 +192,7 @@ fn capture_to(
         (captured, written) = live::capture_into(options, filter, is_plotted, out);
         written
     })?;
-    let captured = captured.ok_or_else(|| Failure::Laboratory("no packets were captured".to_owned()))?;
-    Ok(captured?)
-}
-
-/// Returns the error for a command or an address in place of a capture.
-fn misplaced_command_error(arguments: &Diagnose) -> Option<String> {
-    let files: Vec<OsString> = arguments.files.iter().map(|path| path.clone().into_os_string()).collect();
-    diagnosed_command::misplaced_command_error(&files)
+    Ok(captured.ok_or_else(|| Failure::Laboratory("no packets were captured".to_owned()))??)
 }
 
 /// Returns the options of the live capture that the flags request; `None` for files.
