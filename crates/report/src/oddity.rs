@@ -1,6 +1,7 @@
 //! Sentences on oddities of a capture that are not faults of a connection, but affect findings.
 
-use diagnose::report::Oddities;
+use diagnose::Cause;
+use diagnose::report::{FlowReport, Oddities, Protocol};
 
 use crate::Capture;
 use crate::keys::KeyReport;
@@ -41,5 +42,20 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
     ];
     let seen = kinds.into_iter().filter(|(count, _, _)| *count > 0);
     let seen = seen.map(|(count, what, meaning)| format!("{what}: {count}; {meaning}"));
-    seen.chain(capture.keys.as_ref().map(KeyReport::sentence)).collect()
+    seen.chain(capture.keys.as_ref().map(KeyReport::sentence)).chain(unread_requests(capture)).collect()
+}
+
+/// Returns a sentence on slow requests within TLS or QUIC that a key log would name.
+fn unread_requests(capture: &Capture) -> Option<String> {
+    let is_encrypted = |flow: &FlowReport| {
+        flow.protocol == Protocol::Quic || flow.counts.iter().any(|count| count.cause == Cause::TlsHandshake)
+    };
+    let is_slow = |flow: &FlowReport| flow.findings.iter().any(|finding| finding.cause == Cause::ServerThink);
+    let is_unread =
+        capture.keys.is_none() && capture.flows.iter().any(|flow| is_slow(flow) && is_encrypted(flow));
+    is_unread.then(|| {
+        "slow requests are encrypted: --keys FILE names them, with the key log of their client or server (with --run, the \
+         command writes it)"
+            .to_owned()
+    })
 }

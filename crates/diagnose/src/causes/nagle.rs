@@ -115,7 +115,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn held_back(gap: &Gap) -> Option<&Ack> {
     let is_response = gap.before == GapStart::Data(gap.wait.side.other()) && gap.late.is_some();
     let is_clear = gap.reaction() * COINCIDENCE <= gap.duration();
-    gap.released().filter(|_| is_response && is_clear)
+    // An acknowledgement that came with the request, or before it, held nothing back.
+    gap.released().filter(|ack| is_response && is_clear && ack.frame > gap.wait.from.frame)
 }
 
 fn delayed(gap: &Gap) -> String {

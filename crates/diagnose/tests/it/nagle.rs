@@ -90,6 +90,9 @@ fn a_response_behind_a_session_ticket_is_held_until_a_delayed_acknowledgement() 
     assert!(matches!(held[..], [(Cause::NagleDelayedAck, 70)]), "{held:?}");
     let late = behind_a_ticket("165 S records=250,60\n180.1 C");
     assert!(matches!(late[..], [(Cause::ServerThink, _)]), "not on the acknowledgement: {late:?}");
+    let lines = opened(15.0, "30 C send=9\n45 S send=9\n130 C send=9\n145.1 S send=9\n160.2 C");
+    let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+    assert_eq!(found, [], "the request itself carries it");
 }
 
 #[test]
