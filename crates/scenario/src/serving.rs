@@ -327,8 +327,18 @@ fn is_served_by_caddy(page: &Page) -> bool {
     host.and_then(|host| host.software.as_deref()).is_some_and(|name| name.eq_ignore_ascii_case("caddy"))
 }
 
-/// Settings of HTTP/3, over the datagrams that the network carries; without others, those of Chromium, and of nginx unless the server
-/// is known.
+/// Behaviour of the server over HTTP/3: nginx's, unless another is named or known, with the scenario's initial window.
+pub fn http3_server(scenario: &Scenario) -> http3::Profile {
+    let known =
+        if is_served_by_caddy(&scenario.page) { http3::Profile::QUIC_GO } else { http3::Profile::NGINX };
+    let mut server = scenario.programs.http3_server.map_or(known, |server| server.0);
+    if let Some(window) = scenario.programs.initial_window {
+        server.initial_window = u64::from(window.get()) * u64::from(MIN_DATAGRAM);
+    }
+    server
+}
+
+/// Settings of HTTP/3, over the datagrams that the network carries; the client is Chromium, unless another is named.
 fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Config, ServingError> {
     let Scenario { network, protocol, tls, seed, .. } = scenario;
     let refused = |what, remedy| Err(ServingError { what, remedy });
@@ -342,12 +352,7 @@ fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Confi
         return refused(what, "QUIC needs 1,200: use --mss 1460, or http2");
     }
     refuse_sockets(&scenario.programs, *protocol)?;
-    let known =
-        if is_served_by_caddy(&scenario.page) { http3::Profile::QUIC_GO } else { http3::Profile::NGINX };
-    let mut server = scenario.programs.http3_server.map_or(known, |server| server.0);
-    if let Some(window) = scenario.programs.initial_window {
-        server.initial_window = u64::from(window.get()) * u64::from(MIN_DATAGRAM);
-    }
+    let server = http3_server(scenario);
     let client = scenario.programs.http3_client.map_or(http3::Profile::CHROMIUM, |client| client.0);
     Ok(Http3Config {
         discovery: if *protocol == Protocol::Http3Upgrade { Discovery::AltSvc } else { Discovery::Known },

@@ -2,7 +2,7 @@
 //! the formulas lose no packet.
 
 use page::Host;
-use scenario::{Connection as Start, Scenario, Tls};
+use scenario::{Connection as Start, Scenario, Tls, serving};
 use tcp::stack::Growth;
 use wire::{Bytes, Duration};
 
@@ -11,14 +11,15 @@ use super::setup::{CERTIFICATE_CHAIN, CLIENT_HELLO, SERVER_HELLO, Setup};
 use crate::slow_start::Policy;
 use crate::{Path, SlowStart};
 
-/// Slow start from ten datagrams (RFC 9002, section 7.2), or as many as are set; it grows by the bytes acknowledged.
+/// Slow start from the server's initial window, mostly ten datagrams (RFC 9002, section 7.2); it grows by the bytes acknowledged.
 pub(super) fn slow_start(scenario: &Scenario) -> SlowStart {
-    let initial_window = scenario.programs.initial_window.map_or(10, |window| u64::from(window.get()));
+    let initial_window = serving::http3_server(scenario).initial_window / DATAGRAM;
     SlowStart { acks: Policy::EverySegment, growth: Growth::PerSegment, initial_window, ssthresh: None }
 }
 
-/// Payload of a datagram of 1,200 bytes, and what its packet takes beside it: header, tag, the frame's header.
-const PAYLOAD: u64 = 1_200 - OVERHEAD;
+/// Bytes of a datagram; its payload, and what its packet takes beside it: header, tag, the frame's header.
+const DATAGRAM: u64 = 1_200;
+const PAYLOAD: u64 = DATAGRAM - OVERHEAD;
 const OVERHEAD: u64 = 30;
 /// Bytes of the client's first datagrams, of which the server may send three times as many (RFC 9000, section 8.1).
 const FIRST_DATAGRAM: u64 = 1_250;

@@ -43,6 +43,10 @@ fn each_link_of_a_chain_costs_a_round_trip_and_slow_start_begins_with_ten_datagr
     // One of the ten has the session tickets.
     assert_eq!(round_trips(page(&[9_000], 4_000), Protocol::Http3, Tls::V13), 2);
     assert_eq!(round_trips(page(&[30_000], 4_000), Protocol::Http3, Tls::V13), 3);
+    let mut wide = scenario(page(&[30_000], 4_000), Protocol::Http3, Tls::V13);
+    wide.page.hosts[0].software = Some("Caddy".to_owned());
+    let elapsed = model::predict(&wide, &model::Assumptions::default()).unwrap().elapsed;
+    assert_eq!(elapsed.as_nanos() / RTT.as_nanos(), 2, "quic-go begins with 32 packets");
 }
 
 #[test]
