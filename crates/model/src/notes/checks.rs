@@ -88,12 +88,13 @@ const IN_THE_FORMULAS: [ProgramKey; 3] =
     [ProgramKey::ServerChanged, ProgramKey::InitialWindow, ProgramKey::ClientPages];
 
 /// The same of graphs.
-const IN_GRAPHS: [ProgramKey; 5] = [
+const IN_GRAPHS: [ProgramKey; 6] = [
     ProgramKey::ServerChanged,
     ProgramKey::InitialWindow,
     ProgramKey::ClientPages,
     ProgramKey::ClientDns,
     ProgramKey::Browser,
+    ProgramKey::Http3Server,
 ];
 
 /// Properties of a protocol that the notes depend on.
