@@ -9,8 +9,8 @@ use diagnose::{Cause, Finding, FlowReport, Share};
 use trace::text::counted;
 use wire::{Duration, Time};
 
-use crate::Capture;
 use crate::span::{moment, shown};
+use crate::{Capture, request};
 
 /// Findings of one cause.
 pub struct Group<'a> {
@@ -206,7 +206,8 @@ impl Group<'_> {
             [_] => String::new(),
             _ => format!(" ({} to {})", flow.client, flow.server),
         };
-        format!("{worst} {}{connection}, {}.", moment(finding.at, capture.started), finding.evidence)
+        let request = request::phrase(flow, finding);
+        format!("{worst} {}{connection}{request}, {}.", moment(finding.at, capture.started), finding.evidence)
     }
 
     /// Returns a sentence on the time that a fix would save over all occurrences; `None` if that is unknown.

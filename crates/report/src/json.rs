@@ -11,7 +11,7 @@ use crate::keys::{self, KeyReport};
 use crate::serial;
 use crate::verdict::Verdict;
 use crate::watched::{WatchReport, view};
-use crate::{Capture, advice};
+use crate::{Capture, advice, request};
 
 /// Returns the JSON text. The verdict on all captures is in each object.
 pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
@@ -192,6 +192,7 @@ fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> Value {
         "severity": severity.name(),
         "at_ms": capture.millis(*at),
         "lost_ms": lost.as_millis_f64(),
+        "request": request::of(flow, finding),
         "packets": packets,
         "evidence": evidence,
         "fix": advice::line(flow, finding),

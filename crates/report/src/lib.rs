@@ -15,6 +15,7 @@
 //! | [`group`] | findings by cause: which costs most |
 //! | [`advice`] | fixes, by the party that can apply them |
 //! | [`in_between`] | connections of other programs, such as a proxy's second hop |
+//! | [`request`] | the request that a finding is about |
 //! | [`serial`] | requests one after another on one connection |
 //! | [`oddity`] | what is odd about the capture itself |
 //! | [`span`] | durations, formatted for users |
@@ -53,6 +54,7 @@ pub mod keys;
 pub mod oddity;
 pub mod page;
 pub mod reading;
+pub mod request;
 pub mod sequence;
 pub mod serial;
 pub mod shard;
