@@ -360,21 +360,11 @@ fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quic::sealer::{KnownSecrets, Sealer};
+    use quic::sealer::{KnownSecrets, Sealer, readable_packet};
     use tls::session::{Handshake, SessionConfig, quic as messages};
 
     const fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
-    }
-
-    /// A packet without protection; both IDs have one byte.
-    fn packet(kind: u8, number: u8, frames: &[u8]) -> Vec<u8> {
-        let mut packet = if kind & 0x80 == 0 { vec![kind, 9] } else { vec![kind, 0, 0, 0, 1, 1, 9, 1, 9] };
-        packet.extend((kind == 0xc0).then_some(0));
-        if kind & 0x80 != 0 {
-            packet.extend((0x4000 | u16::try_from(frames.len() + 17).unwrap()).to_be_bytes());
-        }
-        [&packet[..], &[number], frames, &[0; 16]].concat()
     }
 
     #[test]
@@ -389,11 +379,14 @@ mod tests {
         let mut writer = TraceWriter::new(Sender::Server, "test 1", "a title");
         let (client, server) = (Sender::Client, Sender::Server);
         let stream = |offset: u8| vec![0x0e, 0, offset, 2, 1, 2];
-        let mut datagrams =
-            vec![(20, client, packet(0xc0, 0, &crypto)), (20, server, packet(0xc0, 0, &[2, 0, 0, 0, 0]))];
-        datagrams.extend((0..5).map(|number| (21, server, packet(0x40, number, &stream(2 * number)))));
+        let mut datagrams = vec![
+            (20, client, readable_packet(0xc0, 0, &crypto)),
+            (20, server, readable_packet(0xc0, 0, &[2, 0, 0, 0, 0])),
+        ];
+        datagrams
+            .extend((0..5).map(|number| (21, server, readable_packet(0x40, number, &stream(2 * number)))));
         // All but the first.
-        datagrams.push((60, client, packet(0x40, 0, &[2, 4, 8, 0, 3])));
+        datagrams.push((60, client, readable_packet(0x40, 0, &[2, 4, 8, 0, 3])));
         for (ms, sender, mut datagram) in datagrams {
             sealer.seal(sender, &mut datagram);
             writer.datagram(at(ms), sender, &datagram, &keys);

@@ -455,7 +455,7 @@ impl<C: Clone> OpenedQuic<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quic::sealer::Sealer;
+    use quic::sealer::{Sealer, readable_packet};
     use tls::session::quic as messages;
     use tls::session::{Handshake, SessionConfig};
 
@@ -471,16 +471,6 @@ mod tests {
         let mut log = KeyLog::default();
         log.read(LABELS.iter().map(line).collect::<String>().as_bytes());
         log
-    }
-
-    /// A packet without protection; both IDs have one byte.
-    fn packet(kind: u8, number: u8, frames: &[u8]) -> Vec<u8> {
-        let mut packet = if kind & 0x80 == 0 { vec![kind, 9] } else { vec![kind, 0, 0, 0, 1, 1, 9, 1, 9] };
-        packet.extend((kind == 0xc0).then_some(0));
-        if kind & 0x80 != 0 {
-            packet.extend((0x4000 | u16::try_from(frames.len() + 17).unwrap()).to_be_bytes());
-        }
-        [&packet[..], &[number], frames, &[0; 16]].concat()
     }
 
     fn crypto(bytes: &[u8]) -> Vec<u8> {
@@ -511,16 +501,27 @@ mod tests {
         let hello = crypto(&messages::client_hello(&config, &[4, 2, 0x4b, 0xb8, 5, 2, 0x4b, 0xb8]));
         let server = crypto(&messages::server_hello(&config));
         let mut datagrams = vec![
-            ('C', 0, packet(0xc0, 0, &hello)),
+            ('C', 0, readable_packet(0xc0, 0, &hello)),
             (
                 'S',
                 40,
-                [packet(0xc0, 0, &[&server[..], &[2, 0, 0, 0, 0]].concat()), packet(0xe0, 0, &[1])].concat(),
+                [
+                    readable_packet(0xc0, 0, &[&server[..], &[2, 0, 0, 0, 0]].concat()),
+                    readable_packet(0xe0, 0, &[1]),
+                ]
+                .concat(),
             ),
-            ('C', 40, [packet(0xe0, 0, &[2, 0, 0, 0, 0]), packet(0x40, 0, &stream(0, 50, true))].concat()),
+            (
+                'C',
+                40,
+                [readable_packet(0xe0, 0, &[2, 0, 0, 0, 0]), readable_packet(0x40, 0, &stream(0, 50, true))]
+                    .concat(),
+            ),
         ];
         datagrams.extend(
-            packets.iter().map(|(side, ms, number, frames)| (*side, *ms, packet(0x40, *number, frames))),
+            packets
+                .iter()
+                .map(|(side, ms, number, frames)| (*side, *ms, readable_packet(0x40, *number, frames))),
         );
         let log = key_log();
         let mut sealer = Sealer::new(*log.secrets(&[1; 32]).unwrap());
@@ -642,7 +643,7 @@ mod tests {
         let config = SessionConfig { protocol: "h3", ..SessionConfig::new(Handshake::Full) };
         let hello = crypto(&messages::client_hello(&config, &[]));
         let first = |id| {
-            let mut datagram = packet(0xc0, 0, &hello);
+            let mut datagram = readable_packet(0xc0, 0, &hello);
             datagram[6] = id;
             Sealer::new(tls::keylog::Secrets::default()).seal(Sender::Client, &mut datagram);
             datagram
@@ -660,7 +661,7 @@ mod tests {
     fn unknown_secrets_leave_application_data_out() {
         let mut opened = OpenedQuic::<()>::new(Arc::new(KeyLog::default()));
         let config = SessionConfig { protocol: "h3", ..SessionConfig::new(Handshake::Full) };
-        let mut hello = packet(0xc0, 0, &crypto(&messages::client_hello(&config, &[])));
+        let mut hello = readable_packet(0xc0, 0, &crypto(&messages::client_hello(&config, &[])));
         Sealer::new(tls::keylog::Secrets::default()).seal(Sender::Client, &mut hello);
         assert_eq!(opened.datagram(Side::Client, mark(1, 0), &hello, &()), None);
         assert_eq!((opened.key_use(), opened.is_read()), (Some(KeyUse::Unread(Unread::NotLogged)), false));
