@@ -192,7 +192,8 @@ impl QuicFlow {
         let (account, doubts) = self.account();
         let mut findings = std::mem::take(&mut self.findings);
         let limited = self.opening.limited.iter().filter_map(|wait| quic::limited(&self.opening, wait));
-        let one_each = [quic::handshake, quic::lost_hello, quic::closed].map(|rule| rule(&self.opening));
+        let one_each = [quic::handshake, quic::lost_hello, quic::closed, quic::unfinished]
+            .map(|rule| rule(&self.opening));
         let of_opening = [&[quic::unanswered(&self.opening, self.last_at)][..], &one_each].concat();
         let is_counted = |finding: &crate::Finding| finding.at + finding.lost > self.since;
         for finding in of_opening.into_iter().flatten().chain(limited).filter(is_counted) {

@@ -9,6 +9,7 @@ mod hello;
 mod messages;
 pub mod opened;
 mod spans;
+mod unfinished;
 
 use quic::initial::{ClientInitials, begins_connection};
 use quic::packet::{Packet, PacketType, packets};
@@ -18,6 +19,7 @@ use wire::Duration;
 use crate::{Mark, Side};
 use hello::Hello;
 pub use hello::{CloseReason, LostHello};
+pub use unfinished::{UnfinishedEnd, UnfinishedHandshake};
 
 /// The opening of one connection.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub struct QuicOpening {
     /// Waits of a server that had reached its limit.
     pub limited: Vec<LimitedServer>,
     hello: Hello,
+    progress: unfinished::Progress,
     initials_reader: ClientInitials,
     /// Connection ID from which the keys of Initial packets follow; before it, that of the client's first packet.
     key_id: Vec<u8>,
@@ -102,6 +105,7 @@ impl QuicOpening {
             server_name: None,
             limited: Vec::new(),
             hello: Hello::default(),
+            progress: unfinished::Progress::default(),
             initials_reader: ClientInitials::default(),
             key_id: Vec::new(),
             first_id: Vec::new(),
@@ -118,15 +122,18 @@ impl QuicOpening {
             Side::Client => self.receives(length, mark),
             Side::Server => self.sends(payload, length, mark),
         }
-        let mut is_initial = false;
+        let [mut is_initial, mut is_retry, mut is_handshake] = [false; 3];
         for packet in packets(payload) {
             is_initial |= packet.kind == PacketType::Initial;
+            is_retry |= packet.kind == PacketType::Retry;
+            is_handshake |= !matches!(packet.kind, PacketType::Retry | PacketType::VersionNegotiation);
             match side {
                 Side::Client => self.client_packet(&packet, mark),
                 Side::Server => self.server_packet(&packet, mark),
             }
             self.hello.packet(side, &packet, &self.key_id, mark);
         }
+        self.progress.datagram(side, is_handshake, is_retry, mark);
         if side == Side::Client && is_initial && self.answered.is_none() {
             self.note_round(mark);
         }
@@ -157,9 +164,17 @@ impl QuicOpening {
         self.hello.lost(self.answered)
     }
 
-    /// Returns the server's datagram that ended the handshake at its beginning, and why.
-    pub fn closed(&self) -> Option<(Mark, CloseReason)> {
+    /// Returns the datagram that ended the handshake with an error, its side, and why.
+    pub fn closed(&self) -> Option<(Mark, Side, CloseReason)> {
         self.hello.closed()
+    }
+
+    /// Returns the end of a handshake that was neither completed nor closed.
+    pub fn unfinished(&self) -> Option<UnfinishedHandshake> {
+        let is_over = self.ended.is_some() || self.hello.is_closed();
+        let limit = AMPLIFICATION_LIMIT * self.received.last().map_or(0, |(_, bytes)| *bytes);
+        let is_limited = self.validated.is_none() && self.sent[1] + MIN_INITIAL_BYTES as u64 > limit;
+        (!is_over).then(|| self.progress.unfinished(self.negotiation.is_some(), is_limited)).flatten()
     }
 
     fn note_round(&mut self, mark: Mark) {

@@ -4,16 +4,18 @@
 //! data), and is a note. `quic-amplification-limit`: the server had sent nearly three times what it had received (RFC 9000,
 //! section 8.1), or begun its last datagram below that, and went on after the client's next datagram; with more of its handshake, if
 //! that one was a Handshake packet, which validates the address. `quic-unanswered`: the client repeated its Initial
-//! packets and got nothing. `retransmission-timeout` of a handshake: the server began it after the client had retransmitted a part of
-//! its Client Hello, and acknowledged the later packet, but not the first. **Refuted by**: any datagram of the server
-//! (of `quic-unanswered`); a capture of one direction.
+//! packets and got nothing, or nothing but Retry packets. A handshake that a side closes with an error is `tls-alert`,
+//! `connection-refused` or `reset-mid-transfer`. One that was never completed is `peer-vanished` where one side fell silent,
+//! `connection-refused` without a common version, else `retransmission-timeout`; so is one that the server began after the client
+//! had retransmitted a part of its Client Hello, and acknowledged the later packet, but not the first. **Refuted by**: any datagram
+//! of the server (of `quic-unanswered`); a capture of one direction.
 //!
 //! With a key log, frames show the waits after the handshake ([`dissect::quic::opened`]); they have the names of TCP's: a sender that
 //! continues after an acknowledgement waited for its congestion window, and after MAX_DATA or MAX_STREAM_DATA, whose limit it had
 //! reached, for its peer; a packet whose data is retransmitted was lost.
 
 use dissect::quic::opened::{QuicWait, WaitReason};
-use dissect::quic::{CloseReason, LimitedServer, LostHello, QuicOpening};
+use dissect::quic::{CloseReason, LimitedServer, LostHello, QuicOpening, UnfinishedEnd, UnfinishedHandshake};
 use dissect::{Mark, Side};
 use trace::account::Share;
 use wire::{Duration, Time};
@@ -150,22 +152,70 @@ pub(crate) fn lost_hello(opening: &QuicOpening) -> Option<Finding> {
     Some(Finding { packets, ..wait.finding(Cause::RetransmissionTimeout, evidence) })
 }
 
-/// Returns the finding of a handshake that the server refused, or ended with an alert.
+/// Returns the finding of a handshake that a side refused, or ended with an error.
 pub(crate) fn closed(opening: &QuicOpening) -> Option<Finding> {
-    let (mark, reason) = opening.closed()?;
+    let (mark, side, reason) = opening.closed()?;
     let (cause, error) = match reason {
         CloseReason::Alert(alert) => {
             (Cause::TlsAlert, format!("the fatal alert {} ({})", alert.name(), alert.description))
         }
         CloseReason::Refused => (Cause::ConnectionRefused, "the error CONNECTION_REFUSED".to_owned()),
+        CloseReason::Transport(error) => (Cause::ResetMidTransfer, format!("QUIC's error {error:#x}")),
     };
-    let (name, began) = (for_server(opening), opening.began.frame);
     let evidence = format!(
-        "the server{name} ended the QUIC handshake that began in packet {began} with {error}, packet {}",
+        "the {side} ended the QUIC handshake{} that began in packet {} with {error}, packet {}",
+        with_server(opening),
+        opening.began.frame,
         mark.frame
     );
-    let wait = Wait { from: opening.began, to: mark, side: Side::Server };
-    Some(Finding { saving: None, ..wait.finding(cause, evidence) })
+    Some(Finding { saving: None, ..Wait { from: opening.began, to: mark, side }.finding(cause, evidence) })
+}
+
+/// Returns the finding of a handshake that was neither completed nor closed.
+pub(crate) fn unfinished(opening: &QuicOpening) -> Option<Finding> {
+    let UnfinishedHandshake { end, since, last, rounds, is_limited } = opening.unfinished()?;
+    let rounds_of = |side| counted((*rounds.of(side)).into(), "round");
+    let (cause, side, why) = match end {
+        UnfinishedEnd::Version => {
+            let why =
+                "the server offers other versions (Version Negotiation), and the client did not continue";
+            (Cause::ConnectionRefused, Side::Server, why.to_owned())
+        }
+        UnfinishedEnd::Retry(count) => {
+            let (retries, rounds) = (counted(count.into(), "Retry packet"), rounds_of(Side::Client));
+            let why =
+                format!("the server sent {retries} and nothing else, though the client sent {rounds} more");
+            (Cause::QuicUnanswered, Side::Server, why)
+        }
+        UnfinishedEnd::Silent(silent) => {
+            let side = silent.other();
+            let rounds = rounds_of(side);
+            let limit = if is_limited && side == Side::Server {
+                ", up to three times what it had received,"
+            } else {
+                ""
+            };
+            let why =
+                format!("the {side} sent {rounds} of packets{limit} and nothing more came from the {silent}");
+            (Cause::PeerVanished, side, why)
+        }
+        UnfinishedEnd::Repeated => {
+            let [client, server] = [Side::Client, Side::Server].map(rounds_of);
+            let why = format!(
+                "the client sent {client} of packets and the server {server}: the path or an end drops some of them each time"
+            );
+            (Cause::RetransmissionTimeout, Side::Server, why)
+        }
+    };
+    let evidence = format!(
+        "the QUIC handshake{} that began in packet {} was never completed: after packet {} {why} (up to packet {})",
+        with_server(opening),
+        opening.began.frame,
+        since.frame,
+        last.frame
+    );
+    let found = Wait { from: since, to: last, side }.finding(cause, evidence);
+    Some(Finding { saving: found.saving.filter(|_| !cause.is_failure()), ..found })
 }
 
 /// Returns the finding of a server that waited at its limit.
@@ -213,7 +263,19 @@ pub(crate) const fn fixes(cause: Cause) -> Option<&'static [Fix]> {
         party: Party::ServerApplication,
         change: "where it is always the Client Hello: a current server; some drop its second datagram (quic-go, issue 3760)",
     };
+    const DROPPED: Fix = Fix {
+        party: Party::Network,
+        change: "check the path and the peer at that time: a firewall or NAT that drops UDP, a program that ended",
+    };
+    const FALLBACK: Fix =
+        sender("fall back to TCP, or to another address, within a second (RFC 9308, section 2)");
+    const REFUSAL: Fix = Fix {
+        party: Party::ServerApplication,
+        change: "accept QUIC version 1 (RFC 9000), and find out why it refuses: its load, or its configuration",
+    };
     match cause {
+        Cause::PeerVanished => Some(&[DROPPED, FALLBACK]),
+        Cause::ConnectionRefused => Some(&[REFUSAL]),
         Cause::ReceiveWindowLimited => Some(&[FLOW_CONTROL]),
         Cause::RetransmissionTimeout => Some(&[LOSSES, PROBES, WHOLE_HELLO]),
         Cause::CongestionWindow => Some(&[LOSSES, BBR]),
@@ -290,4 +352,8 @@ pub(crate) fn finding(
 
 fn for_server(opening: &QuicOpening) -> String {
     opening.server_name.as_ref().map_or_else(String::new, |name| format!(" of {name}"))
+}
+
+fn with_server(opening: &QuicOpening) -> String {
+    opening.server_name.as_ref().map_or_else(String::new, |name| format!(" with {name}"))
 }

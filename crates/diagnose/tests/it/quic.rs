@@ -89,3 +89,25 @@ fn server_at_its_limit_waits_for_the_client() {
     assert!(report.findings.iter().any(|finding| finding.cause == Cause::QuicAmplificationLimit));
     assert_eq!((report.packets, report.oddities.captured_twice), (7, 7));
 }
+
+#[test]
+fn handshake_whose_server_falls_silent_is_a_failure() {
+    let begun = [('C', 0, 0xc0, 1_200), ('S', 30, 0xc0, 1_200), ('C', 31, 0xc0, 1_200)];
+    let probes = [330, 930, 2_130].map(|ms| ('C', ms, 0xc0, 1_200));
+    assert_eq!(causes(&[&begun[..], &probes].concat()), [(Cause::PeerVanished, 2_100, true)]);
+    assert_eq!(causes(&[&begun[..], &probes[..1]].concat()), [], "it may still come");
+    let completed = [('S', 2_150, 0xe0, 1_200), ('C', 2_151, 0x40, 80)];
+    let found = causes(&[&begun[..], &probes, &completed].concat());
+    assert!(found.iter().all(|(cause, ..)| *cause != Cause::PeerVanished), "{found:?}");
+}
+
+#[test]
+fn handshake_that_both_sides_repeat_to_the_end_waits_for_lost_packets() {
+    let both = |round: u64| [('C', round * 500, 0xc0, 1_200), ('S', round * 500 + 30, 0xc0, 1_200)];
+    let datagrams: Vec<_> = (0..7).flat_map(both).collect();
+    assert!(
+        causes(&datagrams).contains(&(Cause::RetransmissionTimeout, 3_000, true)),
+        "{:?}",
+        causes(&datagrams)
+    );
+}

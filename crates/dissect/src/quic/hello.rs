@@ -26,13 +26,15 @@ pub struct LostHello {
     pub replied: Mark,
 }
 
-/// An error with which a server closes a connection instead of beginning its handshake (RFC 9000, section 20.1).
+/// An error with which a side closes a connection within its handshake (RFC 9000, section 20.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// An alert of TLS (RFC 9001, section 4.8).
     Alert(tls::Alert),
     /// CONNECTION_REFUSED.
     Refused,
+    /// Another error of the transport.
+    Transport(u64),
 }
 
 /// The course of the hello so far.
@@ -47,11 +49,14 @@ pub(super) struct Hello {
     first_number: Option<u64>,
     /// The server's first datagram of its handshake.
     replied: Option<Mark>,
-    /// The server's datagram that closed the connection, and its error.
-    closed: Option<(Mark, u64)>,
+    /// The datagram that closed the connection, its side, and its error.
+    closed: Option<(Mark, Side, u64)>,
 }
 
 const CONNECTION_REFUSED: u64 = 0x02;
+/// The error of an application in place of its own (RFC 9000, section 10.2.3): of a client, it abandons the connection.
+const APPLICATION_ERROR: u64 = 0x0c;
+const NO_ERROR: u64 = 0;
 /// The first of the errors that are alerts.
 const CRYPTO_ERROR: u64 = 0x100;
 
@@ -61,12 +66,15 @@ const MAX_PARTS: usize = 64;
 impl Hello {
     /// Handles a packet of `side`; `key_id` is the connection ID of the keys.
     pub(super) fn packet(&mut self, side: Side, packet: &Packet<'_>, key_id: &[u8], mark: Mark) {
-        if packet.kind != PacketType::Initial || self.replied.is_some() || self.sent.len() > MAX_PARTS {
+        if packet.kind != PacketType::Initial || self.closed.is_some() || self.sent.len() > MAX_PARTS {
             return;
         }
+        let sender = if side == Side::Client { Sender::Client } else { Sender::Server };
+        let Some(initial) = InitialPacket::open(packet, key_id, sender) else { return };
+        self.closed = initial.closed.map(|error| (mark, side, error));
         match side {
+            _ if self.replied.is_some() => {}
             Side::Client => {
-                let Some(initial) = InitialPacket::open(packet, key_id, Sender::Client) else { return };
                 for part in initial.crypto {
                     let overlaps = |(earlier, ..): &&(Range<u64>, u64, Mark)| {
                         earlier.start < part.end && part.start < earlier.end
@@ -78,22 +86,33 @@ impl Hello {
                 }
             }
             Side::Server => {
-                let Some(initial) = InitialPacket::open(packet, key_id, Sender::Server) else { return };
                 self.first_number.get_or_insert(initial.number);
                 self.acknowledged.extend(initial.acknowledged);
                 self.acknowledged.truncate(MAX_PARTS);
-                self.closed = self.closed.or(initial.closed.map(|error| (mark, error)));
                 self.replied = (!initial.crypto.is_empty()).then_some(mark);
             }
         }
     }
 
-    /// The server's datagram that refused the connection, or ended it with an alert, before it replied.
-    pub(super) fn closed(&self) -> Option<(Mark, CloseReason)> {
-        let (mark, error) = self.closed?;
-        let alert = u8::try_from(error ^ CRYPTO_ERROR).ok();
-        let alert = alert.map(|description| CloseReason::Alert(tls::Alert { is_fatal: true, description }));
-        Some((mark, alert.or((error == CONNECTION_REFUSED).then_some(CloseReason::Refused))?))
+    /// Returns whether a side has closed the connection, with an error or without.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// The datagram that closed the connection within its handshake, its side, and why; not those that only abandon it.
+    pub(super) fn closed(&self) -> Option<(Mark, Side, CloseReason)> {
+        let (mark, side, error) = self.closed?;
+        let alert = error.checked_sub(CRYPTO_ERROR).and_then(|alert| u8::try_from(alert).ok());
+        let reason = match (alert, error) {
+            (Some(description), _) => CloseReason::Alert(tls::Alert { is_fatal: true, description }),
+            (None, CONNECTION_REFUSED) => CloseReason::Refused,
+            (None, _) => CloseReason::Transport(error),
+        };
+        let is_abandoned = match reason {
+            CloseReason::Alert(alert) => alert.is_orderly(),
+            _ => error == NO_ERROR || (error == APPLICATION_ERROR && side == Side::Client),
+        };
+        (!is_abandoned).then_some((mark, side, reason))
     }
 
     /// The loss that the reply waited for; `answered` is the server's first datagram. A packet that the server acknowledged was not
@@ -151,10 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn alerts_and_refusals_are_reasons_and_other_errors_none() {
-        let closed = |error| Hello { closed: Some((mark(3, 30), error)), ..Hello::default() }.closed();
-        let reason = |error| closed(error).map(|(_, reason)| reason);
-        assert_eq!(reason(0x178), Some(CloseReason::Alert(tls::Alert { is_fatal: true, description: 120 })));
-        assert_eq!([reason(2), reason(0), reason(0xa)], [Some(CloseReason::Refused), None, None]);
+    fn errors_are_reasons_and_clients_that_abandon_none() {
+        let closed = |side, error| {
+            let hello = Hello { closed: Some((mark(3, 30), side, error)), ..Hello::default() };
+            hello.closed().map(|(_, _, reason)| reason)
+        };
+        let alert = |description| Some(CloseReason::Alert(tls::Alert { is_fatal: true, description }));
+        let of_server = [0x178, 2, 0xa, 0xc].map(|error| closed(Side::Server, error));
+        let other = |error| Some(CloseReason::Transport(error));
+        assert_eq!(of_server, [alert(120), Some(CloseReason::Refused), other(0xa), other(0xc)]);
+        assert_eq!([0, 0x15a, 0xc].map(|error| closed(Side::Client, error)), [None; 3]);
+        assert_eq!(closed(Side::Client, 0x12a), alert(42));
     }
 }
