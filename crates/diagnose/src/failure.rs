@@ -115,6 +115,8 @@ pub(crate) struct StuckFacts<'a> {
     pub(crate) is_largest: bool,
     /// Whether the peer sent nothing after the last transmission.
     pub(crate) is_silent: bool,
+    /// Whether several segments are in flight, none of them smaller.
+    pub(crate) is_all_full: bool,
     /// A router's report about the sender's packets.
     pub(crate) reported: Option<&'a SmallMtu>,
     /// The server's SYN/ACK, if it has sent nothing since.

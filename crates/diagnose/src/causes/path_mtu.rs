@@ -2,7 +2,8 @@
 //!
 //! **Rule**: a full segment was sent at least three times without an acknowledgement, then its data arrives in smaller
 //! segments, and no segment as large was ever acknowledged before; or it is never acknowledged although the peer still
-//! sends; or, at the receiver, nothing of a response comes, though the sequence number of a later packet without data shows it.
+//! sends, or is a client's and nothing smaller is in flight; or, at the receiver, nothing of a response comes, though the sequence
+//! number of a later packet without data shows it.
 //! **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's
 //! message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment larger than the MSS (a network card splits it later).
 //!
@@ -76,19 +77,26 @@ pub(crate) fn is_proven_by_smaller(facts: &StuckFacts<'_>) -> bool {
     is_too_large(facts) && facts.stuck.has_small_arrived && !facts.stuck.is_needless
 }
 
+/// Returns whether all that a client sent in vain was as large: a smaller segment, which passes, has a duplicate ACK (RFC 5681,
+/// section 4.2). Of a server's segments that shows nothing: its client may have gone.
+pub(crate) fn is_upload_too_large(facts: &StuckFacts<'_>) -> bool {
+    is_too_large(facts) && facts.from == Side::Client && facts.is_all_full && !facts.stuck.is_needless
+}
+
 /// Detects full segments that were never acknowledged, though the peer still sends.
 pub(crate) fn in_vain(facts: &StuckFacts<'_>) -> Option<Finding> {
     if !is_too_large(facts) {
         return None;
     }
     let (stuck, from) = (&facts.stuck, facts.from);
-    let small = if stuck.has_small_arrived {
-        "smaller ones sent together with them arrived".to_owned()
-    } else {
-        format!("the {} sent packets meanwhile", from.other())
+    let is_guess = facts.is_silent && !stuck.has_small_arrived;
+    let small = match (stuck.has_small_arrived, is_guess) {
+        (true, _) => "though smaller ones sent together with them arrived".to_owned(),
+        (false, true) => "as all else in flight, which was as large".to_owned(),
+        (false, false) => format!("though the {} sent packets meanwhile", from.other()),
     };
     let evidence = format!(
-        "the {from} sent {} bytes (packet {}) {} times in vain, to the end (packet {}), though {small}; no \
+        "the {from} sent {} bytes (packet {}) {} times in vain, to the end (packet {}), {small}; no \
          segment as large ever arrived{}",
         stuck.length,
         stuck.first.frame,
@@ -97,7 +105,8 @@ pub(crate) fn in_vain(facts: &StuckFacts<'_>) -> Option<Finding> {
         report_of(facts.reported)
     );
     let packets = vec![stuck.first.frame, stuck.last.frame];
-    Some(facts.failure(Cause::PathMtu, stuck.first, packets, evidence))
+    let failure = facts.failure(Cause::PathMtu, stuck.first, packets, evidence);
+    Some(Finding { confidence: if is_guess { Confidence::Medium } else { Confidence::High }, ..failure })
 }
 
 /// Returns whether a piece, by its position and length, repairs a hole as smaller segments do: less than a second after a loss
@@ -193,75 +202,4 @@ pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
     let packets = [Some(opened), whole.answered].into_iter().flatten().map(|mark| mark.frame).collect();
     let note = Finding::note(Cause::PathMtu, opened.at, Duration::ZERO, evidence);
     Some(Finding { packets, ..note })
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::report::VantagePoint;
-    use crate::script::{Script, opened};
-    use crate::{Cause, Severity};
-
-    const DIES: &str =
-        "30 C send=100\n45 S send=1460 lost\n300 S seq=0 send=1460 lost\n900 S seq=0 send=1460 lost";
-
-    #[test]
-    fn lost_full_segments_and_delivered_small_ones_show_the_path_mtu() {
-        let lines =
-            opened(15.0, &format!("{DIES}\n2100 S seq=0 send=536\n2115 C\n2131 S seq=536 send=924\n2146 C"));
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
-        assert_eq!(found[0], (Cause::PathMtu, 2_085), "{found:?}");
-        assert!(found.iter().all(|(cause, lost)| *cause == Cause::PathMtu || *lost < 100), "{found:?}");
-    }
-
-    #[test]
-    fn full_segments_that_passed_before_make_it_a_loss() {
-        let before = "30 C send=100\n45 S send=1460\n60 C\n61 C send=9\n76 S send=1460 lost\n300 S seq=1460 send=1460 lost
-            900 S seq=1460 send=1460 lost\n2100 S seq=1460 send=536\n2115 C";
-        let lines = opened(15.0, before);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
-        assert!(found.iter().all(|(cause, _)| *cause == Cause::RetransmissionTimeout), "{found:?}");
-    }
-
-    #[test]
-    fn a_clamped_mss_is_a_note() {
-        let lines = "0 C syn mss=1360\n15 S syn mss=1460\n30 C\n31 C send=9\n46 S send=9";
-        let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Client);
-        let note = report.findings.iter().find(|finding| finding.cause == Cause::PathMtu).unwrap();
-        assert_eq!(note.severity, Severity::Note);
-        assert!(note.evidence.contains("1360"), "{}", note.evidence);
-    }
-
-    /// An upload whose header section and nine full segments leave together; only the former arrives.
-    #[test]
-    fn small_data_that_arrives_beside_full_segments_shows_the_size() {
-        let found = |head: &str| {
-            let mut lines = format!("30 C send=54{head}\n");
-            (0..3).for_each(|n| lines += &format!("30.{n} C send=1460 lost\n"));
-            lines += if head.is_empty() { "45.1 S ack=54\n" } else { "" };
-            for at in [330, 930, 2_130, 4_530] {
-                lines += &format!("{at} C seq=54 send=1460 lost\n");
-            }
-            let lines = opened(15.0, &lines);
-            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
-            found.into_iter().map(|(cause, _)| cause).collect::<Vec<_>>()
-        };
-        assert_eq!(found(""), [Cause::PathMtu]);
-        assert!(!found(" lost").contains(&Cause::PathMtu), "{:?}", found(" lost"));
-    }
-
-    /// Captured at the receiver, where the full segments never come.
-    #[test]
-    fn fall_to_smaller_segments_for_good_is_named_at_the_receiver() {
-        let found = |later: &str| {
-            let lines = format!(
-                "0 C syn\n15 S syn\n30 C\n31 C send=100\n46 S send=1460 lost\n46.1 S send=400\n61.2 C ack=0\n\
-                 3046 S seq=0 send=536\n3046.1 S seq=536 send=536\n3046.2 S seq=1072 send=388\n3061.3 C\n\
-                 3076.4 S send=536\n3076.5 S send={later}\n3091.6 C"
-            );
-            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
-            found.into_iter().map(|(cause, _)| cause).next()
-        };
-        assert_eq!(found("563"), Some(Cause::PathMtu));
-        assert_eq!(found("1460"), Some(Cause::RetransmissionTimeout));
-    }
 }

@@ -162,11 +162,19 @@ impl Flow {
         let only_answer = self.handshake.answered.filter(|answered| {
             from == Side::Client && last_seen.is_some_and(|last_seen| last_seen <= answered.at)
         });
+        let sender = &self.ends.of(from).sender;
+        let mss = sender.mss.get();
+        // A network card splits longer ones into segments, the last of which may be smaller.
+        let is_full = |sent: &SentSegment| {
+            let length = sent.end - sent.start;
+            length * 10 >= length.div_ceil(mss) * mss * 9
+        };
         StuckFacts {
             from,
             stuck,
             until: Mark { at: self.last_at, frame: stuck.last.frame },
-            mss: self.ends.of(from).sender.mss.get(),
+            mss,
+            is_all_full: sender.next - stuck.start > mss && sender.sent.iter().all(is_full),
             is_largest: self.is_largest(from, stuck.length),
             is_silent: last_seen.is_some_and(|last_seen| last_seen <= stuck.last.at + distance) && !has_reset,
             reported: self.small_mtu.as_deref().filter(|reported| reported.from == from),

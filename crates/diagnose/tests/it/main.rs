@@ -15,8 +15,10 @@ mod losses;
 mod nagle;
 mod one_direction;
 mod openings;
+mod path_mtu;
 mod quic;
 mod resets;
+mod vanished;
 mod waits;
 
 /// Faults that they show.
