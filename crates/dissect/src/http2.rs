@@ -80,6 +80,8 @@ pub struct StreamError {
 struct StreamState<C> {
     requested: Mark,
     is_requested: bool,
+    /// Whether the client has ended its side (END_STREAM).
+    has_request_ended: bool,
     has_response: bool,
     /// Whether its response is a sequence of messages that the server sends as they occur.
     is_pushed: bool,
@@ -181,7 +183,10 @@ impl<C: Clone> Http2<C> {
                 .map_or(*self.last.of(side), |header| header.stream),
         };
         let stream = self.streams.get(&next);
-        let is_pending = side == Side::Server && stream.is_some_and(|stream| !stream.has_response);
+        // What a server sends before the end of a request is no response to all of it.
+        let is_open = side == Side::Server && stream.is_some_and(|stream| !stream.has_request_ended);
+        let is_pending =
+            side == Side::Server && stream.is_some_and(|stream| !stream.has_response) && !is_open;
         let is_within = match side {
             Side::Client => stream.is_some_and(|stream| !stream.is_requested),
             Side::Server => stream.is_some_and(|stream| stream.has_response),
@@ -190,6 +195,7 @@ impl<C: Clone> Http2<C> {
         MessageFacts {
             certainty: Certainty::Framed,
             is_within: Some(is_within),
+            is_duplex: is_open,
             is_pushed: stream.is_some_and(|stream| stream.is_pushed) || self.begins_with_event(side, payload),
             unanswered: Some(self.unanswered() + usize::from(greeted.is_some())),
             pending: stream.filter(|_| is_pending).map(|stream| stream.requested).or(greeted),
@@ -298,6 +304,7 @@ impl<C: Clone> Http2<C> {
                 let state = StreamState {
                     requested: mark,
                     is_requested: true,
+                    has_request_ended: false,
                     has_response: false,
                     is_pushed: false,
                     status: None,
@@ -371,6 +378,11 @@ impl<C: Clone> Http2<C> {
 
     fn ends(&mut self, side: Side, stream: u32, mark: Mark) {
         self.windows.of_mut(side).close(stream);
+        if side == Side::Client
+            && let Some(state) = self.streams.get_mut(&stream)
+        {
+            state.has_request_ended = true;
+        }
         if side == Side::Server
             && let Some(state) = self.streams.remove(&stream)
         {
@@ -557,6 +569,21 @@ mod tests {
             read(&[preface(), request(1), response, reset]).error.map(|error| error.code)
         };
         assert_eq!((error(5, &[0x88]), error(1, &[0x88])), (None, Some(1)));
+    }
+
+    #[test]
+    fn data_before_the_end_of_a_request_is_duplex() {
+        let response = (Side::Server, frame(1, 4, 1, &[0x88]));
+        let data = frame(0, 0, 1, b"event");
+        let is_duplex = |requests: &[(Side, Vec<u8>)]| {
+            let connection = read(&[&[preface()], requests].concat());
+            connection.message_facts(Side::Server, &data).is_duplex
+        };
+        let open = (Side::Client, frame(1, 4, 1, &[0x83, 0x86]));
+        let [more, last] = [0, 1].map(|flags| (Side::Client, frame(0, flags, 1, b"a message")));
+        assert!(is_duplex(&[open.clone(), response.clone(), more.clone()]));
+        assert!(!is_duplex(&[open.clone(), response.clone(), more.clone(), last]), "its request has ended");
+        assert!(is_duplex(&[open, more]) && !is_duplex(&[request(1), response]));
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub struct MessageFacts {
     pub certainty: Certainty,
     /// Whether the sender was within a message; `None` if unknown.
     pub is_within: Option<bool>,
+    /// Whether the next data of a server belongs to a stream of HTTP/2 whose request has not ended, as those of gRPC in both
+    /// directions: it responds to none of the client's in particular.
+    pub is_duplex: bool,
     /// Whether it was within the header section of a message of HTTP/1: no event of a stream, nor any of its content, can be due there.
     pub is_within_head: bool,
     /// Whether only the close of the connection will end that message.

@@ -70,6 +70,10 @@ pub struct Tls {
     overhead: Option<u16>,
     /// Whether HTTP/2 is spoken: by ALPN, or by the sizes of the server's first records.
     is_http2: Option<bool>,
+    /// Bytes that the client has sent since the server's last record, and whether so few were a message: no request of HTTP/1.1 is
+    /// as short, but messages of WebSocket are.
+    turn: u64,
+    has_short_turn: bool,
     /// Whether records are decrypted: alerts do not show by their sizes then.
     pub(crate) has_keys: bool,
 }
@@ -170,6 +174,8 @@ impl Tls {
             version: None,
             overhead: None,
             is_http2: None,
+            turn: 0,
+            has_short_turn: false,
             has_keys: false,
         }
     }
@@ -197,14 +203,16 @@ impl Tls {
     /// Returns whether requests get responses: the client offers HTTP/1.1, alone or beside HTTP/2. Clients of gRPC, which also
     /// streams, offer HTTP/2 alone.
     pub fn is_of_requests(&self) -> bool {
-        self.offered.http1 || self.chosen.is_some_and(|chosen| chosen.http1)
+        let is_http1 = self.offered.http1 || self.chosen.is_some_and(|chosen| chosen.http1);
+        is_http1 && !self.has_short_turn()
     }
 
     /// Returns whether the server sends nothing but responses: HTTP/1.1, by ALPN, or because the server's first record cannot begin
     /// HTTP/2.
     pub fn is_http1(&self) -> bool {
         let is_not_http2 = !self.offered.http2 || self.is_http2 == Some(false);
-        self.chosen.map_or(self.offered.http1 && is_not_http2, |chosen| chosen.http1)
+        !self.has_short_turn()
+            && self.chosen.map_or(self.offered.http1 && is_not_http2, |chosen| chosen.http1)
     }
 
     /// Returns whether HTTP/2 is spoken, as its server's first record shows.
@@ -338,6 +346,8 @@ impl Tls {
                 if content == ContentType::ApplicationData && !self.is_alert(length) {
                     let is_finished = self.ended.is_none() && self.is_finished(length);
                     self.contents.client += u64::from(!is_finished);
+                    let plain = length.saturating_sub(self.overhead_of(side).unwrap_or_default());
+                    self.turn += if is_finished { 0 } else { plain.into() };
                     self.update_window(side, length, mark);
                     self.ended.get_or_insert(mark);
                 }
@@ -350,11 +360,21 @@ impl Tls {
                 } else {
                     self.learn_protocol(length);
                     self.contents.server += 1;
+                    self.has_short_turn = self.has_short_turn();
+                    self.turn = 0;
                     self.update_window(side, length, mark);
                 }
             }
             Side::Server => {}
         }
+    }
+
+    /// Returns whether the client's turn, or an earlier one, is too short for HTTP. A request of HTTP/1.1 has a method, a target, the
+    /// version and the name of its host (RFC 9112, section 3).
+    fn has_short_turn(&self) -> bool {
+        const MIN_REQUEST: u64 = b"GET / HTTP/1.1\r\nHost:\r\n\r\n".len() as u64;
+        let is_known = self.overhead.is_some() && !self.may_be_http2();
+        self.has_short_turn || is_known && (1..MIN_REQUEST).contains(&self.turn)
     }
 
     /// Recognizes the alert of a side that rejects the handshake, encrypted in TLS 1.3: the client's in place of its Finished

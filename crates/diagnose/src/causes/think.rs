@@ -16,7 +16,7 @@
 //! is also refuted by a small record (TLS alert, GOAWAY), or by a pause of seconds before unsolicited data: an idle connection is
 //! closed. The time is then `unknown`, or `idle`; so it is where timestamps fit no clock (a replayed capture).
 //!
-//! **Confidence low**: where messages cannot be read, unless `turns` proves that the client waited (ids that match, a handshake, the
+//! **Confidence low**: where messages cannot be read, or both sides of a stream of HTTP/2 send, unless `turns` proves that the client waited (ids that match, a handshake, the
 //! first response, or a client that acts promptly, turn after turn); refuted for all of a connection on which the server has pushed.
 //! A pause of less than a round trip with data in flight (pacing); data after a short segment, except after the first frames of
 //! HTTP/2, after the session tickets of TLS 1.3, or in HTTP/1; the third pause of a response (a stream, or paced), with those before;
@@ -227,7 +227,8 @@ fn may_have_come_late(gap: &Gap) -> bool {
 
 /// Returns whether nothing in the messages shows that the segment is a response.
 const fn is_opaque(gap: &Gap) -> bool {
-    gap.messages.is_within.is_none() && !gap.is_response && !(is_pending(gap) && gap.messages.is_of_requests)
+    let is_unread = gap.messages.is_within.is_none() || gap.messages.is_duplex;
+    is_unread && !gap.is_response && !(is_pending(gap) && gap.messages.is_of_requests)
 }
 
 /// Returns whether a request that the server has in full waits for the first byte of its response.

@@ -32,6 +32,35 @@ fn pings_of_a_stream_over_tls_do_not_ask_for_its_events() {
     assert_eq!([34, 60].map(is_blamed), [false, true]);
 }
 
+/// WebSocket over TLS: both sides send when something happens.
+#[test]
+fn messages_over_tls_that_are_too_short_for_http_have_no_responses() {
+    let is_blamed = |length: u32, pong: u32| {
+        let mut lines = String::from(
+            "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n75.2 S records=2000\n90.3 C\n",
+        );
+        for message in 0..5 {
+            let at = 480.0 + 800.0 * f64::from(message);
+            lines += &format!(
+                "{at} C records={length}\n{} S records=60\n{} C records={pong}\n{} S\n",
+                at + 315.1,
+                at + 330.2,
+                at + 345.3
+            );
+        }
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
+        report
+            .findings
+            .iter()
+            .any(|found| found.cause == Cause::ServerThink && found.severity.is_worth_fixing())
+    };
+    // A Pong is no step: it responds to what came with the message.
+    assert_eq!(
+        [(30, 23), (30, 40), (90, 23)].map(|(length, pong)| is_blamed(length, pong)),
+        [false, true, true]
+    );
+}
+
 /// Returns the losses found, with their time in whole milliseconds.
 fn faults(one_way_ms: f64, lines: &str, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
     let losses = [Cause::RetransmissionTimeout, Cause::TailLossProbe, Cause::FastRetransmit];

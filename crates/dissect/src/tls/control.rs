@@ -64,8 +64,8 @@ impl Tls {
                 }
                 let is_data = header.content == ContentType::ApplicationData;
                 let plain = self.plaintext(side, header.length).filter(|_| is_data);
-                is_control &=
-                    plain.is_some_and(|plain| self.is_control_size(side, plain, is_first, is_http2));
+                is_control &= is_data && self.is_pong(side, header.length)
+                    || plain.is_some_and(|plain| self.is_control_size(side, plain, is_first, is_http2));
                 if side == Side::Server && is_first {
                     is_http2 = plain.map(is_server_preface);
                 }
@@ -89,6 +89,15 @@ impl Tls {
     fn plaintext(&self, side: Side, length: u16) -> Option<u16> {
         let plain = self.overhead_of(side).and_then(|overhead| length.checked_sub(overhead));
         plain.filter(|_| self.may_be_http2())
+    }
+
+    /// Returns whether a record has the size of a client's Pong without content in WebSocket (RFC 6455, section 5.5.3), which
+    /// responds to a Ping. No request of HTTP/1.1 is as short.
+    fn is_pong(&self, side: Side, length: u16) -> bool {
+        /// A header of two bytes, and the mask.
+        const PONG: u16 = 6;
+        let is_client = side == Side::Client && self.offers_http() && !self.may_be_http2();
+        is_client && self.overhead_of(side).is_some_and(|overhead| length == overhead + PONG)
     }
 
     /// Returns whether only frames that control HTTP/2 have this size.
