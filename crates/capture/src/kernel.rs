@@ -188,30 +188,37 @@ impl SocketMonitor {
         };
         let buffers = ["tcp_rmem", "tcp_wmem"].map(setting);
         let owners = owners();
-        let first_responses = first_responses(flows);
-        let mut servers = BTreeSet::new();
-        for flow in flows {
-            let ends =
-                [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
-            let known = ends.map(|(side, ends)| (side, self.known.get(&ends)));
-            let program = |known: &KnownSocket| {
-                let owner = owners.get(&known.inode).map(|owner| owner.name.clone());
-                known.program.clone().or(owner)
-            };
-            let programs = known.map(|(_, known)| known.and_then(program));
+        let program = |known: &KnownSocket| {
+            let owner = owners.get(&known.inode).map(|owner| owner.name.clone());
+            known.program.clone().or(owner)
+        };
+        for flow in &mut *flows {
+            let programs = self.ends(flow).map(|(_, known)| known.and_then(program));
             flow.host = Some(Box::new(HostFacts { programs, buffers: buffers.clone() }));
-            if servers.insert(flow.server) {
-                flow.hear_first_use();
+        }
+        let first_responses = first_responses(flows);
+        let machines = self.virtual_machines(flows);
+        let mut servers = BTreeMap::new();
+        for flow in flows {
+            let known = self.ends(flow);
+            if servers.get(&flow.server).is_none_or(|ready| flow.started < *ready) {
+                let ready = flow.hear_first_use();
+                servers.entry(flow.server).or_insert(ready);
             }
             flow.hear_accept(known[1].1.map(|known| known.unaccepted).unwrap_or_default());
-            if let Some((first, Some(later))) = first_responses.get(&flow.server) {
+            if let Some((first, Some(later))) = first_responses.get(&flow.server)
+                && machines.contains(&flow.server)
+            {
                 flow.hear_first_responses(*first, *later);
             }
             if let Some(process) = known[1].1.and_then(|known| known.process) {
                 flow.hear_run_queue(|at, lost| self.run_queue.delay(process, at, at + lost));
             }
             for (side, socket) in known {
-                let Some(KnownSocket { info, .. }) = socket else { continue };
+                let Some(KnownSocket { info, process, .. }) = socket else { continue };
+                if let Some(process) = *process {
+                    flow.hear_reader(side, |at, lost| self.run_queue.delay(process, at, at + lost));
+                }
                 let (busy, receive_window) = (info.busy, info.receive_window_limited);
                 let send_buffer = info.send_buffer_limited;
                 flow.hear_kernel(side, SenderTimes { busy, receive_window, send_buffer });
@@ -219,16 +226,51 @@ impl SocketMonitor {
         }
     }
 
+    /// Returns the sockets at both ends of a connection.
+    fn ends(&self, flow: &FlowReport) -> [(Side, Option<&KnownSocket>); 2] {
+        let ends = [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
+        ends.map(|(side, ends)| (side, self.known.get(&ends)))
+    }
+
+    /// Returns the servers that wait for virtual machines: their own, and those of relays before them.
+    fn virtual_machines(&self, flows: &[FlowReport]) -> BTreeSet<SocketAddr> {
+        let processes = |flow: &FlowReport| {
+            self.ends(flow).map(|(_, known)| known.and_then(|known| known.process.or(known.owner)))
+        };
+        let hops: Vec<Hop> = flows.iter().map(|flow| (processes(flow), flow.server)).collect();
+        let machines = flows.iter().filter(|flow| flow.is_of_virtual_machine()).map(|flow| flow.server);
+        with_relays(machines.collect(), &hops)
+    }
+
     /// Returns the kernel's counters for local ends of these connections.
     pub fn reported(&self, flows: &[FlowReport]) -> KernelStats {
         let of = |flow: &FlowReport| {
-            let ends =
-                [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
-            let reported = ends
-                .map(|(side, ends)| self.known.get(&ends).map(|known| (side, sender_counters(known.info))));
+            let reported =
+                self.ends(flow).map(|(side, known)| known.map(|known| (side, sender_counters(known.info))));
             ((flow.client, flow.server), reported.into_iter().flatten().collect())
         };
         flows.iter().map(of).collect()
+    }
+}
+
+/// A connection: the processes at its client's and its server's end, and the server.
+type Hop = ([Option<u32>; 2], SocketAddr);
+
+/// Adds to servers those whose program is a client of one of them.
+fn with_relays(mut servers: BTreeSet<SocketAddr>, hops: &[Hop]) -> BTreeSet<SocketAddr> {
+    loop {
+        let clients: BTreeSet<u32> = hops
+            .iter()
+            .filter(|(_, server)| servers.contains(server))
+            .filter_map(|([client, _], _)| *client)
+            .collect();
+        let is_relay = |process: Option<u32>| process.is_some_and(|process| clients.contains(&process));
+        let relays = hops.iter().filter(|([_, server], _)| is_relay(*server)).map(|(_, server)| *server);
+        let before = servers.len();
+        servers.extend(relays);
+        if servers.len() == before {
+            return servers;
+        }
     }
 }
 
@@ -267,4 +309,24 @@ fn sender_counters(info: TcpInfo) -> SenderCounters {
 pub(crate) fn inodes_below(process: u32) -> BTreeMap<u32, u32> {
     let below = descendants(process).into_iter();
     below.flat_map(|process| sockets_of(process).map(move |inode| (inode, process))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relays_of_a_server_are_found_over_several_hops_and_other_programs_are_not() {
+        let [front, proxy, machine, other] =
+            [80, 81, 82, 83].map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)));
+        let hops = [
+            ([Some(1), Some(2)], front),
+            ([Some(2), Some(3)], proxy),
+            ([Some(3), Some(4)], machine),
+            ([Some(1), Some(5)], other),
+            ([None, None], other),
+        ];
+        assert_eq!(with_relays(BTreeSet::from([machine]), &hops), BTreeSet::from([front, proxy, machine]));
+        assert_eq!(with_relays(BTreeSet::new(), &hops), BTreeSet::new());
+    }
 }

@@ -28,30 +28,42 @@ pub struct SenderTimes {
     pub send_buffer: Duration,
 }
 
-/// A reason not to count the first handshake of a virtual machine.
-const LOADING: &str = "; the first handshake of a virtual machine, which loads and compiles its code then";
+/// A reason not to count the first handshake of a program.
+const LOADING: &str = "; the first handshake of a virtual machine, which loads and compiles its code then, or of a browser, which starts";
 /// Time worth a finding.
 const WORTH: Duration = Duration::from_millis(20);
 
 impl FlowReport {
-    /// Takes the programs at both ends of the first connection of a server into account.
-    pub fn hear_first_use(&mut self) {
-        let Some(host) = self.host.clone() else { return };
-        for (side, name) in [Side::Client, Side::Server].into_iter().zip(&host.programs) {
-            if name.as_deref().and_then(Runtime::named).is_some_and(Runtime::loads_classes) {
+    /// Takes the programs at both ends of the first connection of a server into account, and of those opened before it was set up.
+    /// Returns when that was.
+    pub fn hear_first_use(&mut self) -> Time {
+        let programs = self.host.as_ref().map(|host| host.programs.clone()).unwrap_or_default();
+        for (side, name) in [Side::Client, Side::Server].into_iter().zip(programs) {
+            if name.as_deref().is_some_and(Runtime::is_slow_at_first) {
                 self.doubt_handshake(side);
             }
         }
+        self.handshake().map_or(self.started + self.elapsed, |(_, ready)| ready)
+    }
+
+    /// Returns the time of the TLS handshake, if anything followed it.
+    fn handshake(&self) -> Option<(Time, Time)> {
+        let note = self.findings.iter().find(|finding| finding.cause == Cause::TlsHandshake);
+        note.map(|note| (note.at, note.at + note.lost))
+    }
+
+    /// Returns whether its server is a virtual machine, which loads and compiles code when that is first used.
+    pub fn is_of_virtual_machine(&self) -> bool {
+        let server = self.host.as_ref().and_then(|host| host.programs[1].as_deref());
+        server.and_then(Runtime::named).is_some_and(Runtime::loads_classes)
     }
 
     /// Doubts requests that a virtual machine had before its `first` response ended, if those after took half as long, up to `later`.
     pub fn hear_first_responses(&mut self, first: Time, later: Duration) {
-        let server = self.host.as_ref().and_then(|host| host.programs[1].as_deref());
-        let is_loading = server.and_then(Runtime::named).is_some_and(Runtime::loads_classes);
         let is_first = |finding: &&mut Finding| {
             finding.cause == Cause::ServerThink && finding.at < first && later <= finding.lost / 2
         };
-        for finding in self.findings.iter_mut().filter(|finding| is_loading && is_first(finding)) {
+        for finding in self.findings.iter_mut().filter(is_first) {
             finding.severity = finding.severity.min(Severity::Low);
             finding.doubt(
                 "; among the first requests of a virtual machine, and those after took half as long at most",
@@ -63,12 +75,13 @@ impl FlowReport {
     pub(crate) fn doubt_handshake(&mut self, side: Side) {
         /// Beyond this it waits for something else.
         const MAX_LOADING: Duration = Duration::from_secs(2);
-        let note = self.findings.iter().find(|finding| finding.cause == Cause::TlsHandshake);
-        let Some((from, to)) = note.map(|note| (note.at, note.at + note.lost)) else { return };
+        let handshake = self.handshake();
+        let is_within = |at| handshake.is_some_and(|(from, to)| (from..to).contains(&at));
         let is_doubtful = |finding: &&mut Finding| {
             matches!(finding.cause, Cause::ClientThink | Cause::ServerThink)
                 && finding.side == side
-                && (from..to).contains(&finding.at)
+                // A client's stall is no note within a handshake alone.
+                && (is_within(finding.at) || finding.cause == Cause::ClientThink)
                 && finding.severity > Severity::Note
                 && finding.confidence > Confidence::Low
                 && finding.lost <= MAX_LOADING
@@ -114,6 +127,30 @@ impl FlowReport {
                 &format!("; for {} of this its threads waited for a CPU: the host was busy", millis(late));
             for count in self.counts.iter_mut().filter(|count| count.cause == finding.cause) {
                 count.saving = count.saving.saturating_sub(late);
+            }
+        }
+    }
+
+    /// Takes into account for how long the threads of a reader waited for a CPU while its window held up the other side; `side` is the
+    /// reader's.
+    pub fn hear_reader(&mut self, side: Side, delay: impl Fn(Time, Duration) -> Duration) {
+        let waited = self.account.waited();
+        for cause in [Cause::ReceiveWindowLimited, Cause::ZeroWindow] {
+            let is_match = |finding: &&mut Finding| finding.cause == cause && finding.side == side.other();
+            let (mut late, mut saving) = (Duration::ZERO, Duration::ZERO);
+            for finding in self.findings.iter_mut().filter(is_match) {
+                let own = delay(finding.at, finding.lost).min(finding.lost);
+                late += own;
+                saving += finding.saving.unwrap_or_default().saturating_sub(own);
+            }
+            if late < WORTH {
+                continue;
+            }
+            let severity = Severity::of(cause, saving, waited);
+            let text = format!("; the {side}'s threads waited for a CPU for {} of such times", millis(late));
+            for finding in self.findings.iter_mut().filter(is_match) {
+                finding.severity = finding.severity.min(severity);
+                finding.evidence += &text;
             }
         }
     }

@@ -44,6 +44,14 @@ impl Runtime {
         })
     }
 
+    /// Returns whether a program takes longer when its code is first used: a virtual machine loads and compiles it, a browser starts
+    /// processes.
+    pub(crate) fn is_slow_at_first(name: &str) -> bool {
+        const BROWSERS: [&str; 5] = ["chrom", "headless_shell", "firefox", "msedge", "WebKitNetwork"];
+        Self::named(name).is_some_and(Self::loads_classes)
+            || BROWSERS.iter().any(|browser| name.starts_with(browser))
+    }
+
     /// Returns whether it loads and compiles code when that is first used.
     pub(crate) const fn loads_classes(self) -> bool {
         matches!(self, Self::Java | Self::DotNet)
@@ -105,5 +113,6 @@ mod tests {
         assert_eq!(fixes("socat").unwrap().len(), 1);
         assert!(fixes("socat").unwrap()[0].change.contains("nodelay"));
         assert_eq!(fixes("my-go-server"), None);
+        assert_eq!(["chromium", "java", "curl"].map(Runtime::is_slow_at_first), [true, true, false]);
     }
 }
