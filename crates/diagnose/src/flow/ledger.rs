@@ -373,7 +373,10 @@ impl Flow {
             return;
         }
         let set_up = self.account.of(Share::Stall(Cause::ConnectionSetup));
-        let lost = self.set_up_time.unwrap_or_default().max(set_up);
+        // A SYN that had no response is a fault of its own.
+        let repeats = self.opening.iter().flat_map(|opening| opening.repeats.first());
+        let repeated = repeats.map(|(first, _)| opened.at.since(first.at)).sum();
+        let lost = self.set_up_time.unwrap_or_default().saturating_sub(repeated).max(set_up);
         let saving = lost + self.reopened + previous.closing;
         // What the set-up takes, its handshake included, counts once.
         let ready = self.conversation.first_request().map_or(opened.at, |request| request.at);

@@ -5,6 +5,9 @@ use wire::{Duration, Time};
 
 use diagnose::{Cause, Diagnosis, Options, PacketPosition};
 
+/// From this port on, the first SYN is lost, and retransmitted after a second.
+const FIRST_SYN_LOST: u16 = 50_000;
+
 /// A connection from a port: when it opens, its messages `(is the client's, bytes)`, one each 5 ms, and whether it closes.
 type Connection<'a> = (u16, u64, &'a [(bool, &'a [u8])], bool);
 
@@ -20,20 +23,26 @@ fn savings_without(first: usize, connections: &[Connection<'_>]) -> Vec<u64> {
         let ends = [([10, 0, 0, 1], port).into(), ([10, 0, 0, 2], 5_432).into()];
         let mut next = [100_u32, 500_u32];
         let mut send = |at: u64, from: usize, flags: Flags, payload: &[u8]| {
-            let (seq, ack) = (next[from], next[1 - from]);
+            // A SYN may be retransmitted.
+            let (seq, ack) = (if flags == Flags::SYN { 100 } else { next[from] }, next[1 - from]);
             let mut bytes = Vec::new();
             let (source, destination) = (ends[from], ends[1 - from]);
             TcpBuilder { source, destination, seq, ack, flags, window: 60_000, options: &[] }
                 .write(payload, &mut bytes)
                 .unwrap();
             let marks = u32::from(flags.contains(Flags::SYN)) + u32::from(flags.contains(Flags::FIN));
-            next[from] += u32::try_from(payload.len()).unwrap() + marks;
-            packets.push((opened + at, bytes));
+            next[from] = seq + u32::try_from(payload.len()).unwrap() + marks;
+            packets.push((at, bytes));
         };
-        send(0, 0, Flags::SYN, &[]);
-        send(5, 1, Flags::SYN | Flags::ACK, &[]);
-        send(5, 0, Flags::ACK, &[]);
-        let mut at = 5;
+        let mut at = opened;
+        if port >= FIRST_SYN_LOST {
+            send(at, 0, Flags::SYN, &[]);
+            at += 1_000;
+        }
+        send(at, 0, Flags::SYN, &[]);
+        at += 5;
+        send(at, 1, Flags::SYN | Flags::ACK, &[]);
+        send(at, 0, Flags::ACK, &[]);
         for (is_client, payload) in messages {
             send(at, usize::from(!is_client), Flags::ACK, payload);
             at += 5;
@@ -71,6 +80,11 @@ fn set_up_of_a_session_counts_for_each_query_on_a_connection_of_its_own() {
     // The handshake and two round trips of the session, 5 ms each; the time of the client itself is not saved.
     assert_eq!(savings(&[(40_000, 0, &SESSION, true), (40_001, 60, &SESSION, true)]), [15]);
     assert_eq!(savings(&[(40_000, 0, &SESSION, false), (40_001, 60, &SESSION, false)]), [15], "left open");
+}
+
+#[test]
+fn time_of_a_lost_syn_is_not_saved_by_a_connection_that_is_kept() {
+    assert_eq!(savings(&[(40_000, 0, &SESSION, true), (50_001, 60, &SESSION, true)]), [15]);
 }
 
 #[test]
