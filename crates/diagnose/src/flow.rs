@@ -614,6 +614,8 @@ impl Flow {
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, notes::NEARBY);
         }
+        let is_of_openssh = |held: &Finding| *turns.is_openssh.of(held.side);
+        self.findings.doubt_if(Cause::NagleDelayedAck, notes::OPENSSH, is_of_openssh);
     }
 
     /// Finishes the connection and returns its report, no more precise than the `tick` of a coarse clock.

@@ -14,10 +14,13 @@ mod responses;
 
 use wire::{Duration, Time};
 
+use crate::Both;
+
 /// Number of pauses from which on a message is a stream.
 const REPEATEDLY: u16 = 3;
 /// First bytes of a message that are retained.
 const HEAD_BYTES: usize = 24;
+const OPENSSH: &[u8] = b"SSH-2.0-OpenSSH";
 
 /// The turns of one connection.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ pub struct Turns {
     pub has_server_sent: bool,
     /// Whether it greeted like a server of mail or files, which sends statuses to commands and nothing else.
     takes_commands: bool,
+    /// Whether each side has identified itself as OpenSSH (RFC 4253, section 4.2).
+    pub is_openssh: Both<bool>,
     /// Waits in the last response of which it is not known whether the client acted on it.
     unproven: Option<Unproven>,
     /// Number of responses on which the client acted, and on which it did not.
@@ -63,6 +68,7 @@ impl Turns {
     /// Records the beginning of a client's message.
     pub fn requests(&mut self, payload: &[u8]) {
         let length = payload.len().min(HEAD_BYTES);
+        self.is_openssh.client |= self.length == 0 && payload.starts_with(OPENSSH);
         self.request = [0; HEAD_BYTES];
         self.request[..length].copy_from_slice(&payload[..length]);
         self.length = u8::try_from(length).unwrap_or_default();
@@ -87,6 +93,7 @@ impl Turns {
     pub fn responds(&mut self, payload: &[u8]) {
         let is_first = self.length == 0 && !self.has_server_sent;
         self.takes_commands |= is_first && responses::is_greeting(payload);
+        self.is_openssh.server |= !self.has_server_sent && payload.starts_with(OPENSSH);
         self.has_server_sent = true;
     }
 

@@ -123,6 +123,9 @@ impl Flow {
     }
 }
 
+/// Reason not to count what OpenSSH holds.
+pub(super) const OPENSSH: &str =
+    "; OpenSSH sets TCP_NODELAY once the client has logged in, and has no option for it";
 /// Reason to doubt times of a server that acknowledges too soon.
 pub(super) const NEARBY: &str = "; the acknowledgements come too soon for a public address: a program nearby sends them, and the path \
                       beyond it may have taken this time";

@@ -21,6 +21,19 @@ fn acknowledgement_later_than_any_timer_leaves_doubt() {
     assert_eq!((confidence(200), confidence(440)), ("high", "medium"));
 }
 
+#[test]
+fn log_in_of_openssh_is_not_worth_fixing() {
+    let is_blamed = |name: &str| {
+        let lines = format!(
+            "30 C send=1\n45 S text=SSH-2.0-{name}\\r\\n\n60 C send=100\n75 S send=16\n130 C\n145 S send=44\n160 C"
+        );
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
+        let held = report.findings.iter().find(|finding| finding.cause == Cause::NagleDelayedAck).unwrap();
+        held.severity.is_worth_fixing()
+    };
+    assert_eq!(["OpenSSH_9.2", "other_1.0"].map(is_blamed), [false, true]);
+}
+
 /// Two points of capture, 4 ms apart: the sender has the acknowledgement after the second copy.
 #[test]
 fn reaction_counts_from_the_last_copy_of_an_acknowledgement() {
