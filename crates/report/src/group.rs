@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use diagnose::cause::Describe as _;
+use diagnose::finding::Confidence;
 use diagnose::{Cause, Finding, FlowReport, Share};
 use trace::text::counted;
 use wire::{Duration, Time};
@@ -28,6 +29,8 @@ pub struct Group<'a> {
     pub connections: usize,
     /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
+    /// Number of findings of low confidence beside others, and what a fix saves without them.
+    doubted: Option<(usize, Duration)>,
     /// The part of the elapsed time in which at least one connection waited.
     pub wall_clock: Duration,
     /// Whether these are the faults among occurrences that are none: a client's stalls in a handshake, not its pauses.
@@ -82,6 +85,7 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         .iter()
         .copied()
         .max_by_key(|(_, finding)| (finding.severity, finding.lost, Reverse(finding.at)))?;
+    let is_mixed = worst.1.severity.is_worth_fixing();
     let mut connections: Vec<_> =
         listed.iter().map(|(flow, _)| (flow.client, flow.server, flow.started)).collect();
     connections.sort_unstable();
@@ -94,9 +98,19 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         is_longest: listed.iter().all(|(_, finding)| finding.lost <= worst.1.lost),
         connections: if is_part { connections.len() } else { found.len() },
         saving: saving.map(|listed| extrapolated(listed, united, counted).min(elapsed(capture))),
+        doubted: doubted(&listed).filter(|_| is_mixed),
         wall_clock,
         is_part,
     })
+}
+
+/// Returns the number of findings of low confidence beside others, and the elapsed time that a fix of the others saves.
+fn doubted(listed: &[(&FlowReport, &Finding)]) -> Option<(usize, Duration)> {
+    let sure = listed.iter().filter(|(_, finding)| finding.confidence > Confidence::Low);
+    let spans: Vec<_> =
+        sure.map(|(_, finding)| (finding.at, finding.at + finding.saving.unwrap_or_default())).collect();
+    let doubted = listed.len() - spans.len();
+    (1..listed.len()).contains(&doubted).then(|| (doubted, united(spans)))
 }
 
 /// Returns the time for which servers that are clients elsewhere waited there, for distance or a stall, not for another
@@ -184,6 +198,10 @@ impl Group<'_> {
             (times, 1) => format!("{times} times"),
             (times, connections) => format!("{times} times in {connections} connections"),
         };
+        let times = match self.doubted {
+            None => times,
+            Some((doubted, _)) => format!("{times} ({doubted} of them with low confidence)"),
+        };
         match (self.cause.is_failure(), self.times) {
             (true, _) => times,
             (false, 1) => format!("{} lost", shown(self.lost)),
@@ -218,8 +236,14 @@ impl Group<'_> {
             (times, 1) => format!(" in all {times} cases"),
             (_, connections) => format!(" of the elapsed time, in {connections} connections"),
         };
-        let confidence = self.worst.1.confidence.name();
-        Some(format!("A fix would save about {}{all} (confidence: {confidence}).", shown(saving)))
+        let (saving, confidence) = (shown(saving), self.worst.1.confidence.name());
+        Some(match self.doubted.filter(|(_, sure)| *sure > Duration::ZERO) {
+            None => format!("A fix would save about {saving}{all} (confidence: {confidence})."),
+            Some((_, sure)) => format!(
+                "A fix would save about {} (confidence: {confidence}), and up to {saving}{all} (confidence: low).",
+                shown(sure)
+            ),
+        })
     }
 
     /// Returns the server with the highest cost; `None` if there is only one server.
@@ -301,6 +325,31 @@ mod tests {
         let groups = groups(&many).0;
         let cost = groups.iter().find(|group| group.cause == Cause::RetransmissionTimeout).unwrap().cost();
         assert!(cost.starts_with(&format!("{} lost, 40 times in 20 connections; ", shown(lost))), "{cost}");
+    }
+
+    #[test]
+    fn findings_of_low_confidence_are_counted_apart_from_the_others() {
+        let mut capture = concurrent(2);
+        let kinds = [(Confidence::High, Severity::High), (Confidence::Low, Severity::Low)];
+        for (flow, (confidence, severity)) in capture.flows.iter_mut().zip(kinds) {
+            flow.findings.retain(|finding| finding.cause == Cause::RetransmissionTimeout);
+            flow.findings.truncate(1);
+            (flow.findings[0].confidence, flow.findings[0].severity) = (confidence, severity);
+            flow.counts.retain(|count| count.cause == Cause::RetransmissionTimeout);
+            flow.counts[0].times = 1;
+        }
+        let found = groups(&capture).0;
+        let group = found.iter().find(|group| group.cause == Cause::RetransmissionTimeout).unwrap();
+        assert!(
+            group.cost().contains("2 times in 2 connections (1 of them with low confidence)"),
+            "{}",
+            group.cost()
+        );
+        let saving = group.saving().unwrap();
+        assert!(
+            saving.contains("(confidence: high), and up to ") && saving.ends_with("(confidence: low)."),
+            "{saving}"
+        );
     }
 
     #[test]
