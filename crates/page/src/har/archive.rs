@@ -14,7 +14,7 @@ use wire::Duration;
 use super::entry::Entry;
 use super::left_out::UnparsedEntries;
 use super::phases::{millis, nanos_since_1970};
-use super::raw::loose;
+use super::raw::Loose;
 use super::trace_events::Events;
 use super::{HarError, MAX_ENTRIES};
 
@@ -193,24 +193,24 @@ impl RecordedPage {
     fn of(json: &str) -> Self {
         #[derive(Default, Deserialize)]
         struct Page {
-            #[serde(default, deserialize_with = "loose")]
-            id: Option<String>,
-            #[serde(rename = "startedDateTime", default, deserialize_with = "loose")]
-            started: Option<String>,
-            #[serde(rename = "pageTimings", default, deserialize_with = "loose")]
-            timings: Option<PageTimings>,
+            #[serde(default)]
+            id: Loose<String>,
+            #[serde(rename = "startedDateTime", default)]
+            started: Loose<String>,
+            #[serde(rename = "pageTimings", default)]
+            timings: Loose<PageTimings>,
         }
         #[derive(Default, Deserialize)]
         struct PageTimings {
-            #[serde(rename = "onContentLoad", default, deserialize_with = "loose")]
-            content_loaded: Option<f64>,
-            #[serde(rename = "onLoad", default, deserialize_with = "loose")]
-            load: Option<f64>,
+            #[serde(rename = "onContentLoad", default)]
+            content_loaded: Loose<f64>,
+            #[serde(rename = "onLoad", default)]
+            load: Loose<f64>,
         }
         let Page { id, started, timings } = serde_json::from_str(json).unwrap_or_default();
-        let PageTimings { content_loaded, load } = timings.unwrap_or_default();
+        let PageTimings { content_loaded, load } = timings.0.unwrap_or_default();
         let event = |time: Option<f64>| time.and_then(millis).filter(|time| *time > Duration::ZERO);
         let start = started.as_deref().and_then(nanos_since_1970);
-        Self { id, start, content_loaded: event(content_loaded), load: event(load) }
+        Self { id: id.0, start, content_loaded: event(content_loaded.0), load: event(load.0) }
     }
 }

@@ -121,13 +121,17 @@ impl Entry {
     fn of<T>(mut raw: Raw<T>, body: impl FnOnce(T, Option<&str>) -> Option<Vec<u8>>) -> Self {
         let clues = Clues::of(&mut raw);
         let hints = field(raw.response.headers.as_deref(), "link").map(links::of_field).unwrap_or_default();
-        let phases = Phases::of(raw.started.as_deref(), raw.time, raw.timings);
+        let phases = Phases::of(raw.started.as_deref(), raw.time.0, raw.timings.0);
         let transferred = transferred(&raw.response);
         let Raw { pageref, request, response, from_cache, connection, socket, .. } = raw;
         let is_of_safari = raw.fetch_type.as_deref().map(is_local_fetch);
-        let is_local =
-            [raw.via_service_worker, response.from_disk_cache, response.from_service_worker, is_of_safari];
-        let protocol = [raw.protocol, response.version, request.version].into_iter().flatten();
+        let is_local = [
+            raw.via_service_worker.0,
+            response.from_disk_cache.0,
+            response.from_service_worker.0,
+            is_of_safari,
+        ];
+        let protocol = [raw.protocol.0, response.version.0, request.version.0].into_iter().flatten();
         let protocol = protocol.map(|name| name.to_ascii_lowercase()).find(|name| is_protocol(name));
         // Firefox writes entries from its cache without a protocol, a time, or phases.
         let has_no_exchange = raw.timings.is_some() && protocol.is_none() && phases.is_empty();
@@ -139,9 +143,9 @@ impl Entry {
             label: if address(&url).is_some() { String::new() } else { label(&url) },
             is_websocket,
             url: Some(url).filter(|url| address(url).is_some()),
-            method: request.method.map_or(Method::Get, method),
+            method: request.method.0.map_or(Method::Get, method),
             request: Number::known(request.headers_size).filter(|size| *size > 0),
-            request_body: Number::known(request.body_size).unwrap_or(0),
+            request_body: Number::known(request.body_size.0).unwrap_or(0),
             response: Number::known(response.headers_size).filter(|size| *size > 0),
             status: response.status.map_or(0, |Number(status)| status),
             is_cached: from_cache.is_some() || is_local.contains(&Some(true)) || has_no_exchange,
@@ -152,9 +156,9 @@ impl Entry {
             named: Vec::new(),
             compressed: None,
             protocol: protocol.unwrap_or_default(),
-            redirect: response.redirect.filter(|url| !url.is_empty()).map(normalized),
-            address: raw.server_address.or(raw.ip_address).filter(|address| !address.is_empty()),
-            connection: connection.or(socket).map(|id| id.0).filter(|id| !id.is_empty() && id != "0"),
+            redirect: response.redirect.0.filter(|url| !url.is_empty()).map(normalized),
+            address: raw.server_address.0.or(raw.ip_address.0).filter(|address| !address.is_empty()),
+            connection: connection.0.or(socket.0).map(|id| id.0).filter(|id| !id.is_empty() && id != "0"),
             clues,
             phases,
             transferred,

@@ -138,6 +138,7 @@ const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::raw::Loose;
     use super::*;
 
     const fn ms(millis: u64) -> Duration {
@@ -167,11 +168,11 @@ mod tests {
     #[test]
     fn tls_counts_in_connect_unless_the_total_shows_otherwise() {
         let timings = |ssl: f64| Timings {
-            connect: Some(70.0),
-            ssl: Some(ssl),
-            send: Some(0.0),
-            wait: Some(30.0),
-            receive: Some(5.0),
+            connect: Loose(Some(70.0)),
+            ssl: Loose(Some(ssl)),
+            send: Loose(Some(0.0)),
+            wait: Loose(Some(30.0)),
+            receive: Loose(Some(5.0)),
             ..Timings::default()
         };
         let inside = Phases::of(None, Some(105.0), Some(timings(40.0)));
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn queue_of_the_browser_comes_before_the_recorded_start() {
-        let timings = Timings { queued: Some(50.0), wait: Some(30.0), ..Timings::default() };
+        let timings = Timings { queued: Loose(Some(50.0)), wait: Loose(Some(30.0)), ..Timings::default() };
         let phases = Phases::of(Some("2018-10-23T13:24:24.100Z"), Some(30.0), Some(timings));
         assert_eq!(phases.start, nanos_since_1970("2018-10-23T13:24:24.050Z"));
         assert_eq!((phases.before_wait, phases.first_byte, phases.end), (ms(50), ms(80), ms(80)));
@@ -190,8 +191,12 @@ mod tests {
 
     #[test]
     fn absurd_times_are_missing_or_bounded() {
-        let timings =
-            Timings { blocked: Some(-1.0), wait: Some(1e300), receive: Some(1e12), ..Timings::default() };
+        let timings = Timings {
+            blocked: Loose(Some(-1.0)),
+            wait: Loose(Some(1e300)),
+            receive: Loose(Some(1e12)),
+            ..Timings::default()
+        };
         let phases = Phases::of(Some("9999-12-31T23:59:59Z"), Some(-5.0), Some(timings));
         assert_eq!((phases.start, phases.end), (None, MAX_TIME));
     }

@@ -35,8 +35,9 @@ impl Place {
     pub(super) fn of_call(call: &Call) -> Option<Self> {
         let number = |number: Option<f64>| number.filter(|number| (0.0..1e9).contains(number));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-        let place = |line: f64| Self { line: line as u32, column: number(call.column).unwrap_or(0.0) as u32 };
-        number(call.line).filter(|_| call.kind.as_deref() == Some("parser")).map(place)
+        let place =
+            |line: f64| Self { line: line as u32, column: number(call.column.0).unwrap_or(0.0) as u32 };
+        number(call.line.0).filter(|_| call.kind.as_deref() == Some("parser")).map(place)
     }
 
     /// The place as chrome-har and WebPageTest write it: lines count from 1.

@@ -1,8 +1,9 @@
 //! The JSON of an entry: members by the names that browsers and tools write.
 //!
-//! A member that only refines the page is read loosely: of another type, it counts as missing.
+//! A member that only refines the page is read loosely ([`Loose`]): of another type, it counts as missing.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use serde::de::{DeserializeOwned, IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -18,79 +19,79 @@ pub(super) struct Raw<T> {
     #[serde(rename = "_fromCache")]
     pub(super) from_cache: Option<IgnoredAny>,
     /// Chromium's: whether a service worker responded.
-    #[serde(rename = "_fetchedViaServiceWorker", default, deserialize_with = "loose")]
-    pub(super) via_service_worker: Option<bool>,
+    #[serde(rename = "_fetchedViaServiceWorker", default)]
+    pub(super) via_service_worker: Loose<bool>,
     /// Safari's: the network, or the cache that it came from.
-    #[serde(rename = "_fetchType", default, deserialize_with = "loose")]
-    pub(super) fetch_type: Option<String>,
-    #[serde(rename = "startedDateTime", default, deserialize_with = "loose")]
-    pub(super) started: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) time: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) timings: Option<Timings>,
+    #[serde(rename = "_fetchType", default)]
+    pub(super) fetch_type: Loose<String>,
+    #[serde(rename = "startedDateTime", default)]
+    pub(super) started: Loose<String>,
+    #[serde(default)]
+    pub(super) time: Loose<f64>,
+    #[serde(default)]
+    pub(super) timings: Loose<Timings>,
     /// Chromium's: an object; chrome-har's and WebPageTest's: a URL.
-    #[serde(rename = "_initiator", default, deserialize_with = "loose")]
-    pub(super) initiator: Option<Initiator>,
+    #[serde(rename = "_initiator", default)]
+    pub(super) initiator: Loose<Initiator>,
     /// chrome-har's: Chromium's object, as text.
-    #[serde(rename = "_initiator_detail", default, deserialize_with = "loose")]
-    pub(super) initiator_detail: Option<String>,
+    #[serde(rename = "_initiator_detail", default)]
+    pub(super) initiator_detail: Loose<String>,
     /// chrome-har's and WebPageTest's: the line of the initiator, from 1, its column, and its type.
-    #[serde(rename = "_initiator_line", default, deserialize_with = "loose")]
-    pub(super) initiator_line: Option<Scalar>,
-    #[serde(rename = "_initiator_column", default, deserialize_with = "loose")]
-    pub(super) initiator_column: Option<Scalar>,
-    #[serde(rename = "_initiator_type", default, deserialize_with = "loose")]
-    pub(super) initiator_type: Option<String>,
-    #[serde(rename = "_priority", default, deserialize_with = "loose")]
-    pub(super) priority: Option<String>,
+    #[serde(rename = "_initiator_line", default)]
+    pub(super) initiator_line: Loose<Scalar>,
+    #[serde(rename = "_initiator_column", default)]
+    pub(super) initiator_column: Loose<Scalar>,
+    #[serde(rename = "_initiator_type", default)]
+    pub(super) initiator_type: Loose<String>,
+    #[serde(rename = "_priority", default)]
+    pub(super) priority: Loose<String>,
     /// chrome-har's: that of the request, before the page was laid out.
-    #[serde(rename = "_initialPriority", default, deserialize_with = "loose")]
-    pub(super) initial_priority: Option<String>,
-    #[serde(rename = "_resourceType", default, deserialize_with = "loose")]
-    pub(super) resource_type: Option<String>,
+    #[serde(rename = "_initialPriority", default)]
+    pub(super) initial_priority: Loose<String>,
+    #[serde(rename = "_resourceType", default)]
+    pub(super) resource_type: Loose<String>,
     /// WebPageTest's.
-    #[serde(rename = "_renderBlocking", default, deserialize_with = "loose")]
-    pub(super) render_blocking: Option<String>,
+    #[serde(rename = "_renderBlocking", default)]
+    pub(super) render_blocking: Loose<String>,
     /// WebPageTest's: the protocol, such as `HTTP/2`.
-    #[serde(rename = "_protocol", default, deserialize_with = "loose")]
-    pub(super) protocol: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) connection: Option<Scalar>,
+    #[serde(rename = "_protocol", default)]
+    pub(super) protocol: Loose<String>,
+    #[serde(default)]
+    pub(super) connection: Loose<Scalar>,
     /// WebPageTest's.
-    #[serde(rename = "_socket", default, deserialize_with = "loose")]
-    pub(super) socket: Option<Scalar>,
-    #[serde(rename = "serverIPAddress", default, deserialize_with = "loose")]
-    pub(super) server_address: Option<String>,
+    #[serde(rename = "_socket", default)]
+    pub(super) socket: Loose<Scalar>,
+    #[serde(rename = "serverIPAddress", default)]
+    pub(super) server_address: Loose<String>,
     /// WebPageTest's.
-    #[serde(rename = "_ip_addr", default, deserialize_with = "loose")]
-    pub(super) ip_address: Option<String>,
+    #[serde(rename = "_ip_addr", default)]
+    pub(super) ip_address: Loose<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "a request")]
 pub(super) struct Request {
     pub(super) url: String,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) method: Option<String>,
-    #[serde(rename = "httpVersion", default, deserialize_with = "loose")]
-    pub(super) version: Option<String>,
+    #[serde(default)]
+    pub(super) method: Loose<String>,
+    #[serde(rename = "httpVersion", default)]
+    pub(super) version: Loose<String>,
     #[serde(rename = "headersSize")]
     pub(super) headers_size: Option<Number>,
-    #[serde(rename = "bodySize", default, deserialize_with = "loose")]
-    pub(super) body_size: Option<Number>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) headers: Option<Vec<Field>>,
+    #[serde(rename = "bodySize", default)]
+    pub(super) body_size: Loose<Number>,
+    #[serde(default)]
+    pub(super) headers: Loose<Vec<Field>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "a response")]
 pub(super) struct Response<T> {
     pub(super) status: Option<Number>,
-    #[serde(rename = "httpVersion", default, deserialize_with = "loose")]
-    pub(super) version: Option<String>,
-    #[serde(rename = "redirectURL", default, deserialize_with = "loose")]
-    pub(super) redirect: Option<String>,
+    #[serde(rename = "httpVersion", default)]
+    pub(super) version: Loose<String>,
+    #[serde(rename = "redirectURL", default)]
+    pub(super) redirect: Loose<String>,
     #[serde(rename = "headersSize")]
     pub(super) headers_size: Option<Number>,
     /// Transferred size; -1 where the browser does not know it.
@@ -102,13 +103,13 @@ pub(super) struct Response<T> {
     #[serde(rename = "_transferSize")]
     pub(super) transfer_size: Option<Number>,
     /// chrome-har's.
-    #[serde(rename = "fromDiskCache", default, deserialize_with = "loose")]
-    pub(super) from_disk_cache: Option<bool>,
+    #[serde(rename = "fromDiskCache", default)]
+    pub(super) from_disk_cache: Loose<bool>,
     /// chrome-har's.
-    #[serde(rename = "fromServiceWorker", default, deserialize_with = "loose")]
-    pub(super) from_service_worker: Option<bool>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) headers: Option<Vec<Field>>,
+    #[serde(rename = "fromServiceWorker", default)]
+    pub(super) from_service_worker: Loose<bool>,
+    #[serde(default)]
+    pub(super) headers: Loose<Vec<Field>>,
 }
 
 /// A header field.
@@ -121,23 +122,23 @@ pub(super) struct Field {
 /// Durations in milliseconds; -1 or missing where they do not apply.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Timings {
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) blocked: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) dns: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) connect: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) ssl: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) send: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) wait: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) receive: Option<f64>,
+    #[serde(default)]
+    pub(super) blocked: Loose<f64>,
+    #[serde(default)]
+    pub(super) dns: Loose<f64>,
+    #[serde(default)]
+    pub(super) connect: Loose<f64>,
+    #[serde(default)]
+    pub(super) ssl: Loose<f64>,
+    #[serde(default)]
+    pub(super) send: Loose<f64>,
+    #[serde(default)]
+    pub(super) wait: Loose<f64>,
+    #[serde(default)]
+    pub(super) receive: Loose<f64>,
     /// chrome-har's: time in the browser's queue, before all others.
-    #[serde(rename = "_queued", default, deserialize_with = "loose")]
-    pub(super) queued: Option<f64>,
+    #[serde(rename = "_queued", default)]
+    pub(super) queued: Loose<f64>,
 }
 
 /// The cause of a request.
@@ -160,42 +161,42 @@ impl<'de> Deserialize<'de> for Initiator {
 #[derive(Default, Deserialize)]
 pub(super) struct Call {
     /// `parser`, `script`, and others.
-    #[serde(rename = "type", default, deserialize_with = "loose")]
-    pub(super) kind: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    url: Option<String>,
+    #[serde(rename = "type", default)]
+    pub(super) kind: Loose<String>,
+    #[serde(default)]
+    url: Loose<String>,
     /// Line in it, from 0.
-    #[serde(rename = "lineNumber", default, deserialize_with = "loose")]
-    pub(super) line: Option<f64>,
-    #[serde(rename = "columnNumber", default, deserialize_with = "loose")]
-    pub(super) column: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    stack: Option<Stack>,
+    #[serde(rename = "lineNumber", default)]
+    pub(super) line: Loose<f64>,
+    #[serde(rename = "columnNumber", default)]
+    pub(super) column: Loose<f64>,
+    #[serde(default)]
+    stack: Loose<Stack>,
 }
 
 /// A script's stack, and the one that scheduled it.
 #[derive(Deserialize)]
 struct Stack {
-    #[serde(rename = "callFrames", default, deserialize_with = "loose")]
-    frames: Option<Vec<Frame>>,
+    #[serde(rename = "callFrames", default)]
+    frames: Loose<Vec<Frame>>,
     #[serde(default)]
     parent: Option<Box<Stack>>,
 }
 
 #[derive(Deserialize)]
 struct Frame {
-    #[serde(default, deserialize_with = "loose")]
-    url: Option<String>,
+    #[serde(default)]
+    url: Loose<String>,
 }
 
 impl Call {
     /// Adds the URLs to `urls`, the nearest first, each once.
     pub(super) fn add_urls(self, urls: &mut Vec<String>) {
         let Self { url, mut stack, .. } = self;
-        let mut found: Vec<String> = url.into_iter().collect();
-        while let Some(Stack { frames, parent }) = stack {
-            found.extend(frames.into_iter().flatten().filter_map(|frame| frame.url));
-            stack = parent.map(|parent| *parent);
+        let mut found: Vec<String> = url.0.into_iter().collect();
+        while let Some(Stack { frames, parent }) = stack.0 {
+            found.extend(frames.0.into_iter().flatten().filter_map(|frame| frame.url.0));
+            stack = Loose(parent.map(|parent| *parent));
         }
         for url in found {
             if !url.is_empty() && !urls.contains(&url) && urls.len() < MAX_INITIATORS {
@@ -233,12 +234,35 @@ impl<T> Default for Content<T> {
     }
 }
 
-/// Reads a value; one of another type counts as missing.
-pub(super) fn loose<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let json = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(json.get()).ok())
+/// A member that only refines the page: of another type, it counts as missing. One type for all of them, where a function for each
+/// field (`deserialize_with`) would be compiled for each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loose<T>(pub(super) Option<T>);
+
+impl<T> Default for Loose<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Deref for Loose<T> {
+    type Target = Option<T>;
+    fn deref(&self) -> &Option<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Loose<T> {
+    fn deref_mut(&mut self) -> &mut Option<T> {
+        &mut self.0
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Loose<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(json.get()).ok()))
+    }
 }
 
 /// A text or a number, as text.

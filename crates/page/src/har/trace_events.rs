@@ -19,7 +19,7 @@ use super::MAX_ENTRIES;
 use super::archive::{Archive, RecordedPage, TOO_MANY};
 use super::entry::Entry;
 use super::phases::{MAX_TIME, Phases};
-use super::raw::{Timings, loose};
+use super::raw::{Loose, Timings};
 
 /// The list of events.
 pub(super) struct Events;
@@ -74,84 +74,84 @@ struct Event<'a> {
 
 #[derive(Default, Deserialize)]
 struct Args {
-    #[serde(default, deserialize_with = "loose")]
-    data: Option<Data>,
-    #[serde(default, deserialize_with = "loose")]
-    frame: Option<String>,
+    #[serde(default)]
+    data: Loose<Data>,
+    #[serde(default)]
+    frame: Loose<String>,
 }
 
 /// Members of the events that are used.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Data {
-    #[serde(default, deserialize_with = "loose")]
-    request_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    frame: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    url: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    request_method: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    priority: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    render_blocking: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    resource_type: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    initiator: Option<Caller>,
-    #[serde(default, deserialize_with = "loose")]
-    stack_trace: Option<Vec<Caller>>,
-    #[serde(default, deserialize_with = "loose")]
-    status_code: Option<i64>,
-    #[serde(default, deserialize_with = "loose")]
-    mime_type: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    protocol: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    connection_id: Option<i64>,
-    #[serde(default, deserialize_with = "loose")]
-    from_cache: Option<bool>,
-    #[serde(default, deserialize_with = "loose")]
-    from_service_worker: Option<bool>,
-    #[serde(default, deserialize_with = "loose")]
-    headers: Option<Vec<Header>>,
-    #[serde(default, deserialize_with = "loose")]
-    timing: Option<Timing>,
+    #[serde(default)]
+    request_id: Loose<String>,
+    #[serde(default)]
+    frame: Loose<String>,
+    #[serde(default)]
+    url: Loose<String>,
+    #[serde(default)]
+    request_method: Loose<String>,
+    #[serde(default)]
+    priority: Loose<String>,
+    #[serde(default)]
+    render_blocking: Loose<String>,
+    #[serde(default)]
+    resource_type: Loose<String>,
+    #[serde(default)]
+    initiator: Loose<Caller>,
+    #[serde(default)]
+    stack_trace: Loose<Vec<Caller>>,
+    #[serde(default)]
+    status_code: Loose<i64>,
+    #[serde(default)]
+    mime_type: Loose<String>,
+    #[serde(default)]
+    protocol: Loose<String>,
+    #[serde(default)]
+    connection_id: Loose<i64>,
+    #[serde(default)]
+    from_cache: Loose<bool>,
+    #[serde(default)]
+    from_service_worker: Loose<bool>,
+    #[serde(default)]
+    headers: Loose<Vec<Header>>,
+    #[serde(default)]
+    timing: Loose<Timing>,
     /// Of a response, its headers; of data, their bytes; at the end, all bytes.
-    #[serde(default, deserialize_with = "loose")]
-    encoded_data_length: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    decoded_body_length: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    did_fail: Option<bool>,
+    #[serde(default)]
+    encoded_data_length: Loose<f64>,
+    #[serde(default)]
+    decoded_body_length: Loose<f64>,
+    #[serde(default)]
+    did_fail: Loose<bool>,
     /// Seconds of the same clock.
-    #[serde(default, deserialize_with = "loose")]
-    finish_time: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    is_main_frame: Option<bool>,
-    #[serde(default, deserialize_with = "loose")]
-    is_outermost_main_frame: Option<bool>,
-    #[serde(default, deserialize_with = "loose")]
-    is_loading_main_frame: Option<bool>,
-    #[serde(rename = "documentLoaderURL", default, deserialize_with = "loose")]
-    document_url: Option<String>,
+    #[serde(default)]
+    finish_time: Loose<f64>,
+    #[serde(default)]
+    is_main_frame: Loose<bool>,
+    #[serde(default)]
+    is_outermost_main_frame: Loose<bool>,
+    #[serde(default)]
+    is_loading_main_frame: Loose<bool>,
+    #[serde(rename = "documentLoaderURL", default)]
+    document_url: Loose<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Caller {
-    #[serde(default, deserialize_with = "loose")]
-    url: Option<String>,
-    #[serde(rename = "type", default, deserialize_with = "loose")]
-    kind: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    line_number: Option<f64>,
-    #[serde(default, deserialize_with = "loose")]
-    column_number: Option<f64>,
+    #[serde(default)]
+    url: Loose<String>,
+    #[serde(rename = "type", default)]
+    kind: Loose<String>,
+    #[serde(default)]
+    line_number: Loose<f64>,
+    #[serde(default)]
+    column_number: Loose<f64>,
     /// Kind of the request: `link`, `img`, `fetch`, `xmlhttprequest`, ...
-    #[serde(default, deserialize_with = "loose")]
-    fetch_type: Option<String>,
+    #[serde(default)]
+    fetch_type: Loose<String>,
 }
 
 #[derive(Deserialize)]
@@ -233,10 +233,10 @@ struct Trace {
 impl Trace {
     fn read(&mut self, json: &str) {
         let (name, ts, data) = match serde_json::from_str(json) {
-            Ok(Event { name, ts, args: Args { data: Some(mut data), frame } })
+            Ok(Event { name, ts, args: Args { data: Loose(Some(mut data)), frame } })
                 if (0.0..MAX_TS).contains(&ts) =>
             {
-                data.frame = data.frame.or(frame);
+                data.frame = Loose(data.frame.0.or(frame.0));
                 (name, ts, data)
             }
             Ok(Event { name, ts, .. }) if name == "ResourceSendRequest" => {
@@ -250,16 +250,17 @@ impl Trace {
             Ok(_) | Err(_) => return,
         };
         let is_main = || {
-            data.is_outermost_main_frame.or(data.is_main_frame).or(data.is_loading_main_frame) == Some(true)
+            data.is_outermost_main_frame.or(data.is_main_frame.0).or(data.is_loading_main_frame.0)
+                == Some(true)
         };
         match name.as_ref() {
             "navigationStart" if is_main() && data.document_url.as_deref().is_some_and(is_http) => {
-                self.navigations.push(FrameEvent { at: ts, frame: data.frame });
+                self.navigations.push(FrameEvent { at: ts, frame: data.frame.0 });
             }
             "MarkDOMContent" if is_main() => {
-                self.content_loaded.push(FrameEvent { at: ts, frame: data.frame })
+                self.content_loaded.push(FrameEvent { at: ts, frame: data.frame.0 })
             }
-            "MarkLoad" if is_main() => self.load.push(FrameEvent { at: ts, frame: data.frame }),
+            "MarkLoad" if is_main() => self.load.push(FrameEvent { at: ts, frame: data.frame.0 }),
             _ => self.of_request(&name, ts, data),
         }
     }
@@ -302,14 +303,14 @@ impl Trace {
         let start = self.begun.get_mut(&id).and_then(VecDeque::pop_front).unwrap_or(ts);
         let url = sent.url.get_or_insert_default();
         if !is_http(url) {
-            if let (Some(frame), true) = (&sent.frame, url.starts_with("chrome")) {
+            if let (Some(frame), true) = (&sent.frame.0, url.starts_with("chrome")) {
                 self.internal.insert(frame.clone());
             }
             // Those may be as long as a body.
             *url = url.chars().take(MAX_OTHER_URL_CHARS).collect();
         }
         self.count += 1;
-        let url = sent.url.clone();
+        let url = sent.url.0.clone();
         let request = Request {
             number: self.count,
             start,
@@ -388,14 +389,14 @@ impl Request {
         let empty = Data::default();
         let response = response.as_ref().map(|(_, response)| response);
         let is_cached =
-            self.is_in_memory || response.is_some_and(|response| response.from_cache == Some(true));
+            self.is_in_memory || response.is_some_and(|response| response.from_cache.0 == Some(true));
         let finish = finish.as_ref().map_or(&empty, |(_, finish)| finish);
         let status = match (&self.redirect, response) {
             // The response to a redirected request is not an event.
             (Some(_), _) => REDIRECT,
             (None, Some(response)) => response.status_code.filter(|code| *code > 0).unwrap_or(200),
             // From memory, without the network.
-            (None, None) if is_cached && finish.did_fail != Some(true) => 200,
+            (None, None) if is_cached && finish.did_fail.0 != Some(true) => 200,
             (None, None) => 0,
         };
         let response = response.unwrap_or(&empty);
@@ -405,7 +406,7 @@ impl Request {
         let transferred = finish.encoded_data_length.unwrap_or(head + self.received);
         // Images are counted without their headers.
         let body =
-            if finish.decoded_body_length == Some(transferred) { transferred } else { transferred - head };
+            if finish.decoded_body_length.0 == Some(transferred) { transferred } else { transferred - head };
         let initiator = sent.initiator.as_ref();
         let fetch_type = initiator.and_then(|initiator| initiator.fetch_type.as_deref());
         let resource_type = match fetch_type {
@@ -415,30 +416,30 @@ impl Request {
             Some("beacon") => Some("beacon"),
             _ => sent.resource_type.as_deref(),
         };
-        let frames = sent.stack_trace.iter().flatten().map(|caller| json!({"url": caller.url}));
+        let frames = sent.stack_trace.iter().flatten().map(|caller| json!({"url": *caller.url}));
         let mut entry = json!({
-            "request": {"url": sent.url, "method": sent.request_method},
+            "request": {"url": *sent.url, "method": *sent.request_method},
             "response": {
                 "status": status,
-                "httpVersion": response.protocol,
+                "httpVersion": *response.protocol,
                 "redirectURL": self.redirect,
                 "headers": headers.collect::<Value>(),
-                "content": {"size": finish.decoded_body_length, "mimeType": response.mime_type},
+                "content": {"size": *finish.decoded_body_length, "mimeType": *response.mime_type},
                 // Fields of HTTP/2 and HTTP/3 are compressed, so their size is not that of headers.
                 "bodySize": body.max(0.0),
             },
-            "_priority": sent.priority,
-            "_renderBlocking": sent.render_blocking,
+            "_priority": *sent.priority,
+            "_renderBlocking": *sent.render_blocking,
             "_resourceType": resource_type,
             "_initiator": {
                 "type": initiator.and_then(|initiator| initiator.kind.as_ref()),
                 "url": initiator.and_then(|initiator| initiator.url.as_ref()),
-                "lineNumber": initiator.and_then(|initiator| initiator.line_number),
-                "columnNumber": initiator.and_then(|initiator| initiator.column_number),
+                "lineNumber": initiator.and_then(|initiator| initiator.line_number.0),
+                "columnNumber": initiator.and_then(|initiator| initiator.column_number.0),
                 "stack": {"callFrames": frames.collect::<Value>()},
             },
-            "_fetchedViaServiceWorker": response.from_service_worker,
-            "connection": response.connection_id,
+            "_fetchedViaServiceWorker": *response.from_service_worker,
+            "connection": *response.connection_id,
         });
         if is_cached {
             entry["_fromCache"] = json!("memory");
@@ -454,7 +455,7 @@ impl Request {
             .map(|(at, finish)| finish.finish_time.filter(|time| *time > 0.0).map_or(*at, |time| time * 1e6));
         let end = finish.or(*last_part).or(response_at).unwrap_or(*start);
         let millis = |from: f64, to: f64| ((to - from) / 1e3).max(0.0);
-        let timing = response.as_ref().and_then(|(_, response)| response.timing);
+        let timing = response.as_ref().and_then(|(_, response)| response.timing.0);
         let timings = match timing {
             Some(timing) if timing.request_time > 0.0 && timing.send_end >= 0.0 => {
                 let at = |offset: f64| timing.request_time * 1e6 + offset * 1e3;
@@ -466,20 +467,20 @@ impl Request {
                 let send = phase(timing.send_start, timing.send_end);
                 let known: f64 = [dns, connect, send].into_iter().flatten().sum();
                 Timings {
-                    blocked: Some((millis(*start, at(timing.send_end)) - known).max(0.0)),
-                    dns,
-                    connect,
-                    ssl: phase(timing.ssl_start, timing.ssl_end),
-                    send,
-                    wait: Some(millis(at(timing.send_end), first_byte)),
-                    receive: Some(millis(first_byte, end)),
-                    queued: None,
+                    blocked: Loose(Some((millis(*start, at(timing.send_end)) - known).max(0.0))),
+                    dns: Loose(dns),
+                    connect: Loose(connect),
+                    ssl: Loose(phase(timing.ssl_start, timing.ssl_end)),
+                    send: Loose(send),
+                    wait: Loose(Some(millis(at(timing.send_end), first_byte))),
+                    receive: Loose(Some(millis(first_byte, end))),
+                    queued: Loose(None),
                 }
             }
             Some(_) | None => {
                 let first_byte = response_at.unwrap_or(end);
-                let (wait, receive) = (Some(millis(*start, first_byte)), Some(millis(first_byte, end)));
-                Timings { wait, receive, ..Timings::default() }
+                let (wait, receive) = (millis(*start, first_byte), millis(first_byte, end));
+                Timings { wait: Loose(Some(wait)), receive: Loose(Some(receive)), ..Timings::default() }
             }
         };
         Phases::of(None, Some(millis(*start, end)), Some(timings))
