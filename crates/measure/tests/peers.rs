@@ -5,6 +5,12 @@
 
 extern crate roundtrip_measure as measure;
 
+use std::env;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use measure::{Error, Measurement, Options, measure};
 use page::{Dependency, Host, Kind, Moment, Object};
@@ -20,41 +26,89 @@ const SERVERS: [ServerProgram; 5] = [
     ServerProgram::Python,
 ];
 
+/// Groups of measurements, the longest first: each in a process of its own, several of which wait concurrently.
+const GROUPS: [(&str, fn()); 8] = [
+    ("servers", servers_serve_a_page),
+    ("whole-pages-curl", || whole_pages_are_served_and_fetched_over_tls(ClientProgram::Curl)),
+    ("whole-pages-chromium", || whole_pages_are_served_and_fetched_over_tls(ClientProgram::Chromium)),
+    ("real-page", real_page_is_served_by_every_server_and_loaded_by_a_browser),
+    ("graph", browser_loads_a_graph_over_tls),
+    ("revalidation", servers_and_a_browser_revalidate),
+    ("clients", clients_fetch_a_page),
+    ("refusals", regress_unsupported_server_settings_are_refused),
+];
+
+/// Processes that run concurrently, where the environment has no number of test threads.
+const DEFAULT_PROCESSES: usize = 3;
+
 fn main() {
     if !test_fixture::has_laboratory() {
         return;
     }
-    let server = |server| Peers { server, ..Peers::default() };
+    let mut words = env::args().skip(1);
+    if words.next().as_deref() == Some("group") {
+        let name = words.next();
+        let (_, run) =
+            GROUPS.iter().find(|(group, _)| name.as_deref() == Some(*group)).expect("one of the groups");
+        return run();
+    }
+    let processes = env::var("RUST_TEST_THREADS").ok().and_then(|number| number.parse().ok());
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..processes.unwrap_or(DEFAULT_PROCESSES) {
+            scope.spawn(|| {
+                while let Some((group, _)) = GROUPS.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let program = env::current_exe().expect("the path of this program");
+                    let status =
+                        Command::new(program).args(["group", group]).status().expect("it runs again");
+                    if !status.success() {
+                        failed.lock().expect("no thread panics").push((*group, status));
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("no thread panics");
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+fn servers_serve_a_page() {
     for program in SERVERS {
         for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
             let scenario = scenario(protocol);
-            let Some(measured) = measure_with(&scenario, server(program)) else { continue };
+            let Some(measured) = measure_with(&scenario, served_by(program)) else { continue };
             let connections = if protocol == Protocol::Http10 { 3 } else { 1 };
             assert!(measured.runs.iter().all(|run| run.connections == connections), "{program} {protocol:?}");
             assert_plausible(&measured);
         }
     }
+}
+
+fn served_by(server: ServerProgram) -> Peers {
+    Peers { server, ..Peers::default() }
+}
+
+fn servers_and_a_browser_revalidate() {
     // Python supports HEAD and dates; the body is not transferred again.
     for program in SERVERS.into_iter().filter(|program| *program != ServerProgram::Caddy) {
         let repeated = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
-        if let Some(measured) = measure_with(&repeated, server(program)) {
+        if let Some(measured) = measure_with(&repeated, served_by(program)) {
             assert!(
                 measured.runs.iter().all(|run| run.payload.get() < 3_000),
                 "{program} sent the page again"
             );
         }
     }
+    browser_revalidates_its_cache();
+}
+
+fn clients_fetch_a_page() {
     for client in [ClientProgram::Curl, ClientProgram::Wget, ClientProgram::Chromium] {
         let peers = Peers { client, ..Peers::default() };
         if let Some(measured) = measure_with(&scenario(Protocol::Http11), peers) {
             assert_plausible(&measured);
         }
     }
-    browser_loads_a_graph_over_tls();
-    whole_pages_are_served_and_fetched_by_others_over_tls();
-    browser_revalidates_its_cache();
-    real_page_is_served_by_every_server_and_loaded_by_a_browser();
-    regress_unsupported_server_settings_are_refused();
 }
 
 /// A page of two hosts: a script that fetches, a style sheet with a font.
@@ -96,8 +150,8 @@ fn browser_loads_a_graph_over_tls() {
     }
 }
 
-/// Two addresses with certificates, by each server that has TLS, to a browser and to curl.
-fn whole_pages_are_served_and_fetched_by_others_over_tls() {
+/// Two addresses with certificates, by each server that has TLS, to a browser or to curl, which has no HTTP/3 here.
+fn whole_pages_are_served_and_fetched_over_tls(client: ClientProgram) {
     let page = graph();
     let servers = [
         ServerProgram::Ours,
@@ -110,34 +164,33 @@ fn whole_pages_are_served_and_fetched_by_others_over_tls() {
         [(Protocol::Http2, Tls::V13), (Protocol::Http11Parallel, Tls::V12)]
             .map(|(protocol, tls)| (server, protocol, tls))
     });
-    for (server, protocol, tls) in over_tcp.chain([(ServerProgram::Caddy, Protocol::Http3, Tls::V13)]) {
+    let over_quic =
+        (client == ClientProgram::Chromium).then_some((ServerProgram::Caddy, Protocol::Http3, Tls::V13));
+    for (server, protocol, tls) in over_tcp.chain(over_quic) {
         let scenario = Scenario { page: page.clone(), tls, ..scenario(protocol) };
-        let clients = [ClientProgram::Chromium, ClientProgram::Curl];
-        for client in clients.into_iter().take(if protocol == Protocol::Http3 { 1 } else { 2 }) {
-            let Some(measured) = measure_with(&scenario, Peers { server, client }) else { continue };
-            for run in &measured.runs {
-                // A browser opens one for each request that waits, before it knows the protocol.
-                let shares = protocol == Protocol::Http2 && client == ClientProgram::Curl;
-                let connections = if shares { 2..=2 } else { 2..=12 };
-                assert!(
-                    connections.contains(&run.connections),
-                    "{server} {client} {protocol:?} {}",
-                    run.connections
-                );
-                // A TCP and a TLS handshake, the request; TLS 1.2 has one round trip more, and QUIC one less.
-                let trips = match (protocol, tls) {
-                    (Protocol::Http3, _) => 2,
-                    (_, Tls::V12) => 4,
-                    _ => 3,
-                };
-                assert!(
-                    run.elapsed >= scenario.network.rtt * trips,
-                    "{server} {client} {protocol:?} {}",
-                    run.elapsed
-                );
-                assert!(run.payload > page.size(), "{server} {client} {protocol:?} {}", run.payload);
-                assert_eq!(run.browser.is_some(), client == ClientProgram::Chromium);
-            }
+        let Some(measured) = measure_with(&scenario, Peers { server, client }) else { continue };
+        for run in &measured.runs {
+            // A browser opens one for each request that waits, before it knows the protocol.
+            let shares = protocol == Protocol::Http2 && client == ClientProgram::Curl;
+            let connections = if shares { 2..=2 } else { 2..=12 };
+            assert!(
+                connections.contains(&run.connections),
+                "{server} {client} {protocol:?} {}",
+                run.connections
+            );
+            // A TCP and a TLS handshake, the request; TLS 1.2 has one round trip more, and QUIC one less.
+            let trips = match (protocol, tls) {
+                (Protocol::Http3, _) => 2,
+                (_, Tls::V12) => 4,
+                _ => 3,
+            };
+            assert!(
+                run.elapsed >= scenario.network.rtt * trips,
+                "{server} {client} {protocol:?} {}",
+                run.elapsed
+            );
+            assert!(run.payload > page.size(), "{server} {client} {protocol:?} {}", run.payload);
+            assert_eq!(run.browser.is_some(), client == ClientProgram::Chromium);
         }
     }
 }
@@ -155,7 +208,7 @@ fn browser_revalidates_its_cache() {
 fn real_page_is_served_by_every_server_and_loaded_by_a_browser() {
     let real = Scenario { page: Page::named("microscape").unwrap(), ..scenario(Protocol::Http11) };
     for server in SERVERS {
-        let Some(measured) = measure_with(&real, Peers { server, ..Peers::default() }) else { continue };
+        let Some(measured) = measure_with(&real, served_by(server)) else { continue };
         assert!(measured.runs.iter().all(|run| run.payload > real.page.size()), "{server}");
         assert!(
             !measured.remarks.iter().any(|remark| remark.to_string().contains("does not have")),
