@@ -22,6 +22,10 @@ use wire::{Duration, Seed};
 const PROCESSES: usize = 200;
 
 fn main() -> ExitCode {
+    // `ci.sh test` runs tests of other programs by their names.
+    if std::env::args().any(|word| word == "--exact") {
+        return ExitCode::SUCCESS;
+    }
     let seeds = std::env::args().skip(1).find_map(|word| word.parse().ok());
     let Some(seeds) = seeds else { return sample() };
     let has = |mode: &str| std::env::args().any(|word| word == mode);

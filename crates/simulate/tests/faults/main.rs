@@ -38,6 +38,10 @@ const SERVER: HostId = HostId(0);
 const CLIENTS: [HostId; 2] = [HostId(1), HostId(2)];
 
 fn main() -> ExitCode {
+    // `ci.sh test` runs tests of other programs by their names.
+    if std::env::args().any(|word| word == "--exact") {
+        return ExitCode::SUCCESS;
+    }
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
     let (count, first): (u64, u64) = (numbers.next().unwrap_or(SAMPLE), numbers.next().unwrap_or(1));
     let mut sum = Totals::default();
