@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Names of the files.
 const NAMES: [&str; 7] =
@@ -19,11 +20,23 @@ fn main() -> io::Result<()> {
     if env::var_os("CARGO_FEATURE_LAB_PAGE").is_none() {
         return fs::write(out, list(None));
     }
-    // A file that is missing now may be built later.
-    NAMES.iter().for_each(|name| println!("cargo::rerun-if-changed={}", built.join(name).display()));
+    // Files that are missing now may be built later. Cargo would run this again in every build until then, and compile the
+    // program again; not so if it watches a directory that exists.
+    match built.is_dir() || create(&built).is_ok() {
+        true => println!("cargo::rerun-if-changed={}", built.display()),
+        false => {
+            NAMES.iter().for_each(|name| println!("cargo::rerun-if-changed={}", built.join(name).display()))
+        }
+    }
     let directory = fs::canonicalize(built).ok();
     let directory = directory.filter(|directory| NAMES.iter().all(|name| directory.join(name).exists()));
     fs::write(out, list(directory.as_deref()))
+}
+
+/// Creates the directory in one that exists, as if it had been there before this run.
+fn create(directory: &Path) -> io::Result<()> {
+    fs::create_dir(directory)?;
+    fs::File::open(directory)?.set_modified(SystemTime::UNIX_EPOCH)
 }
 
 /// Returns the source of a constant with each file's name and bytes.
