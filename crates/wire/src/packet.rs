@@ -3,6 +3,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Packet::read`]: the parser |
+//! | `ip` | the headers before it |
 //! | [`tcp`] | [`TcpSegment`] and its [`Flags`] |
 //! | [`option`] | [`TcpOptions`], read and written |
 //! | [`udp`] | [`UdpDatagram`] |
@@ -14,6 +15,7 @@
 
 pub mod build;
 pub mod icmp;
+mod ip;
 pub mod option;
 pub mod tcp;
 pub mod udp;
@@ -25,7 +27,7 @@ pub use udp::UdpDatagram;
 
 use core::net::{IpAddr, SocketAddr};
 
-use etherparse::{LaxIpPayloadSlice, LaxIpSlice, ip_number};
+use ip::IpHeader;
 
 use crate::Bytes;
 
@@ -72,26 +74,17 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// The reason why the bytes are not a valid packet.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let (ip, _stop_error) = LaxIpSlice::from_slice(bytes).map_err(|_| ParseError::ip(bytes))?;
-        let ip_length = length_in_header(&ip).unwrap_or(bytes.len());
-        let LaxIpPayloadSlice { incomplete: _, ip_number, fragmented, len_source: _, payload } = match &ip {
-            LaxIpSlice::Ipv4(ip) => ip.payload().clone(),
-            LaxIpSlice::Ipv6(ip) => ip.payload().clone(),
+        let ip = IpHeader::read(bytes)?;
+        let IpHeader { source, destination, length, identification, hop_limit, payload, .. } = ip;
+        let headers = bytes.len().min(length).saturating_sub(payload.len());
+        let transport_length = length.saturating_sub(headers);
+        let transport = match ip.protocol {
+            _ if ip.is_fragment => Transport::Fragment,
+            ip::TCP => Transport::Tcp(TcpSegment::read(payload, transport_length)?),
+            ip::UDP => Transport::Udp(UdpDatagram::read(payload, transport_length)?),
+            protocol => Transport::Other { protocol, payload },
         };
-        let headers = bytes.len().min(ip_length).saturating_sub(payload.len());
-        let transport_length = ip_length.saturating_sub(headers);
-        let transport = match ip_number {
-            _ if fragmented => Transport::Fragment,
-            ip_number::TCP => Transport::Tcp(TcpSegment::read(payload, transport_length)?),
-            ip_number::UDP => Transport::Udp(UdpDatagram::read(payload, transport_length)?),
-            other => Transport::Other { protocol: other.0, payload },
-        };
-        let (source, destination) = (ip.source_addr(), ip.destination_addr());
-        let (identification, hop_limit) = match &ip {
-            LaxIpSlice::Ipv4(ip) => (ip.header().identification(), ip.header().ttl()),
-            LaxIpSlice::Ipv6(ip) => (0, ip.header().hop_limit()),
-        };
-        let ip_length = Bytes::new(ip_length as u64);
+        let ip_length = Bytes::new(length as u64);
         Ok(Self { source, destination, ip_length, identification, hop_limit, transport })
     }
 
@@ -123,20 +116,6 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Returns the packet length according to its header, if that exceeds the header itself.
-fn length_in_header(ip: &LaxIpSlice<'_>) -> Option<usize> {
-    match ip {
-        LaxIpSlice::Ipv4(ip) => {
-            let reported = usize::from(ip.header().total_len());
-            (reported >= ip.header().slice().len()).then_some(reported)
-        }
-        LaxIpSlice::Ipv6(ip) => {
-            let reported = usize::from(ip.header().payload_length());
-            (reported > 0).then(|| reported + ip.header().slice().len())
-        }
-    }
-}
-
 /// Reason why bytes could not be parsed as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
@@ -160,20 +139,6 @@ pub enum ParseError {
         /// Protocol of the header.
         header: &'static str,
     },
-}
-
-impl ParseError {
-    /// Returns the error of the first header.
-    fn ip(bytes: &[u8]) -> Self {
-        let captured = bytes.len();
-        match bytes.first().map(|first| (first >> 4, first & 0x0f)) {
-            None => Self::Truncated { header: "IP", captured },
-            Some((4, words)) if words < 5 => Self::InvalidLength { header: "IPv4" },
-            Some((4, _)) => Self::Truncated { header: "IPv4", captured },
-            Some((6, _)) => Self::Truncated { header: "IPv6", captured },
-            Some((version, _)) => Self::NotIp { version },
-        }
-    }
 }
 
 #[cfg(test)]

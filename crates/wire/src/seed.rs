@@ -2,8 +2,8 @@
 //!
 //! The same seed gives the same numbers on every host.
 
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 use crate::Probability;
 
@@ -41,8 +41,14 @@ impl Default for Seed {
 }
 
 /// A stream of random numbers: ChaCha with 12 rounds, the same on every host.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Random(ChaCha12Rng);
+
+impl Clone for Random {
+    fn clone(&self) -> Self {
+        Self(ChaCha12Rng::deserialize_state(&self.0.serialize_state()))
+    }
+}
 
 impl Random {
     /// Returns a number, uniform over all 64-bit numbers.
@@ -89,6 +95,17 @@ mod tests {
             [first(1, "link", 1), first(1, "loss", 0), first(2, "link", 0)],
             [16610036559789719729, 11221391956219958470, 18117901779162018818]
         );
+    }
+
+    #[test]
+    fn clone_continues_with_the_same_numbers() {
+        let mut stream = Seed::new(1).stream("link", 0);
+        // More than the generator computes ahead.
+        for _ in 0..100 {
+            let mut clone = stream.clone();
+            let next = [stream.next_u64(), stream.next_u64()];
+            assert_eq!([clone.next_u64(), clone.next_u64()], next);
+        }
     }
 
     #[test]

@@ -2,9 +2,8 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader, ip_number};
-
-use super::{Flags, TcpOption};
+use super::ip::{TCP, UDP};
+use super::{Flags, TcpOption, tcp, udp};
 
 /// A TCP segment to be written as an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,31 +31,32 @@ impl TcpBuilder<'_> {
     /// Fields that do not fit a packet; `into` is then unchanged.
     pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), BuildError> {
         let mut header = self.header()?;
-        let length = header.header_len() + payload.len();
-        let ip = Ip::new(self.source.ip(), self.destination.ip(), ip_number::TCP, length)?;
-        header.checksum = match &ip {
-            Ip::V4(ip) => header.calc_checksum_ipv4(ip, payload),
-            Ip::V6(ip) => header.calc_checksum_ipv6(ip, payload),
-        }
-        .map_err(|_| BuildError::TooLong(length))?;
+        let ip = Ip::new(self.source.ip(), self.destination.ip(), TCP, header.len() + payload.len())?;
+        let checksum = ip.checksum(&header, payload);
+        header[16..18].copy_from_slice(&checksum.to_be_bytes());
         ip.write(into);
-        into.extend(header.to_bytes());
+        into.extend(header);
         into.extend(payload);
         Ok(())
     }
 
-    fn header(&self) -> Result<TcpHeader, BuildError> {
+    /// Returns the header, with checksum 0 (RFC 9293, section 3.1).
+    fn header(&self) -> Result<Vec<u8>, BuildError> {
         let Self { source, destination, seq, ack, flags, window, options } = self;
-        let mut header = TcpHeader::new(source.port(), destination.port(), *seq, *window);
-        header.acknowledgment_number = *ack;
-        let is_set = |flag| flags.contains(flag);
-        (header.fin, header.syn, header.rst) = (is_set(Flags::FIN), is_set(Flags::SYN), is_set(Flags::RST));
-        (header.psh, header.ack, header.urg) = (is_set(Flags::PSH), is_set(Flags::ACK), is_set(Flags::URG));
-        (header.ece, header.cwr) = (is_set(Flags::ECE), is_set(Flags::CWR));
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; tcp::FIXED_LENGTH];
         options.iter().for_each(|option| option.write(&mut bytes));
-        header.set_options_raw(&bytes).map_err(|_| BuildError::OptionsTooLong(bytes.len()))?;
-        Ok(header)
+        let options_length = bytes.len() - tcp::FIXED_LENGTH;
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        // The length has four bits.
+        let words = u8::try_from(bytes.len() / 4).ok().filter(|words| *words < 16);
+        let words = words.ok_or(BuildError::OptionsTooLong(options_length))?;
+        bytes[..2].copy_from_slice(&source.port().to_be_bytes());
+        bytes[2..4].copy_from_slice(&destination.port().to_be_bytes());
+        bytes[4..8].copy_from_slice(&seq.to_be_bytes());
+        bytes[8..12].copy_from_slice(&ack.to_be_bytes());
+        (bytes[12], bytes[13]) = (words << 4, flags.bits());
+        bytes[14..16].copy_from_slice(&window.to_be_bytes());
+        Ok(bytes)
     }
 }
 
@@ -76,64 +76,110 @@ impl UdpBuilder {
     /// A payload that does not fit a packet; `into` is then unchanged.
     pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), BuildError> {
         let Self { source, destination } = self;
-        let length = UdpHeader::LEN + payload.len();
-        let ip = Ip::new(source.ip(), destination.ip(), ip_number::UDP, length)?;
-        let header = match &ip {
-            Ip::V4(ip) => UdpHeader::with_ipv4_checksum(source.port(), destination.port(), ip, payload),
-            Ip::V6(ip) => UdpHeader::with_ipv6_checksum(source.port(), destination.port(), ip, payload),
-        }
-        .map_err(|_| BuildError::TooLong(length))?;
+        let length = udp::HEADER_LENGTH + payload.len();
+        let ip = Ip::new(source.ip(), destination.ip(), UDP, length)?;
+        let mut header = [0; udp::HEADER_LENGTH];
+        header[..2].copy_from_slice(&source.port().to_be_bytes());
+        header[2..4].copy_from_slice(&destination.port().to_be_bytes());
+        header[4..6].copy_from_slice(&ip.payload_length.to_be_bytes());
+        // 0 means none (RFC 768).
+        let checksum = match ip.checksum(&header, payload) {
+            0 => u16::MAX,
+            checksum => checksum,
+        };
+        header[6..].copy_from_slice(&checksum.to_be_bytes());
         ip.write(into);
-        into.extend(header.to_bytes());
+        into.extend(header);
         into.extend(payload);
         Ok(())
     }
 }
 
-/// An IP header of either version.
-enum Ip {
-    V4(Ipv4Header),
-    V6(Ipv6Header),
+/// The fields of an IP header, of either version.
+struct Ip {
+    addresses: Addresses,
+    protocol: u8,
+    payload_length: u16,
 }
+
+/// Source and destination.
+enum Addresses {
+    V4([[u8; 4]; 2]),
+    V6([[u8; 16]; 2]),
+}
+
+/// Length of IPv4's header without options.
+const IPV4_LENGTH: u16 = 20;
 
 /// Initial time to live.
 const TIME_TO_LIVE: u8 = 64;
 
 impl Ip {
-    fn new(
-        source: IpAddr,
-        destination: IpAddr,
-        protocol: IpNumber,
-        length: usize,
-    ) -> Result<Self, BuildError> {
-        let too_long = |_| BuildError::TooLong(length);
-        let payload_length = u16::try_from(length).map_err(too_long)?;
-        match (source, destination) {
+    fn new(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> Result<Self, BuildError> {
+        let too_long = BuildError::TooLong(length);
+        let payload_length = u16::try_from(length).map_err(|_| too_long)?;
+        let addresses = match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                Ipv4Header::new(payload_length, TIME_TO_LIVE, protocol, source.octets(), destination.octets())
-                    .map(Self::V4)
-                    .map_err(|_| BuildError::TooLong(length))
+                // Its length counts its header, IPv6's does not.
+                payload_length.checked_add(IPV4_LENGTH).ok_or(too_long)?;
+                Addresses::V4([source.octets(), destination.octets()])
             }
-            (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(Self::V6(Ipv6Header {
-                traffic_class: 0,
-                flow_label: Ipv6FlowLabel::ZERO,
-                payload_length,
-                next_header: protocol,
-                hop_limit: TIME_TO_LIVE,
-                source: source.octets(),
-                destination: destination.octets(),
-            })),
-            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => Err(BuildError::MixedVersions),
-        }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                Addresses::V6([source.octets(), destination.octets()])
+            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
+                return Err(BuildError::MixedVersions);
+            }
+        };
+        Ok(Self { addresses, protocol, payload_length })
+    }
+
+    /// Returns the checksum of a header that has 0 in its place, of an even length, and a payload: with the pseudo-header of RFC 9293,
+    /// section 3.1, or of RFC 8200, section 8.1, which have the same sum.
+    fn checksum(&self, header: &[u8], payload: &[u8]) -> u16 {
+        let addresses = match &self.addresses {
+            Addresses::V4(both) => both.as_flattened(),
+            Addresses::V6(both) => both.as_flattened(),
+        };
+        let rest = u64::from(self.protocol) + u64::from(self.payload_length);
+        ones_complement(sum(addresses) + rest + sum(header) + sum(payload))
     }
 
     fn write(self, into: &mut Vec<u8>) {
-        match self {
-            Self::V4(mut header) => {
-                header.header_checksum = header.calc_header_checksum();
-                into.extend(header.to_bytes());
+        let Self { addresses, protocol, payload_length } = self;
+        match addresses {
+            Addresses::V4(addresses) => {
+                let [l0, l1] = (payload_length + IPV4_LENGTH).to_be_bytes();
+                // Identification 0, and Don't Fragment.
+                let start = into.len();
+                into.extend([0x45, 0, l0, l1, 0, 0, 0x40, 0, TIME_TO_LIVE, protocol, 0, 0]);
+                into.extend(addresses.as_flattened());
+                let checksum = ones_complement(sum(&into[start..]));
+                into[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
             }
-            Self::V6(header) => into.extend(header.to_bytes()),
+            Addresses::V6(addresses) => {
+                let [l0, l1] = payload_length.to_be_bytes();
+                into.extend([0x60, 0, 0, 0, l0, l1, protocol, TIME_TO_LIVE]);
+                into.extend(addresses.as_flattened());
+            }
+        }
+    }
+}
+
+/// Sum of 16-bit words, the last one padded with 0 (RFC 1071): of twice the width, which has the same ones' complement.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().chain([&last]).map(|word| u64::from(u32::from_be_bytes(*word))).sum()
+}
+
+/// Ones' complement of a sum, folded into 16 bits.
+fn ones_complement(mut sum: u64) -> u16 {
+    loop {
+        match u16::try_from(sum) {
+            Ok(folded) => return !folded,
+            Err(_) => sum = (sum & 0xffff) + (sum >> 16),
         }
     }
 }

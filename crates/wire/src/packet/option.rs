@@ -1,6 +1,6 @@
 //! Parser and writer of TCP options. Whether an option may appear on a segment is not checked.
 //!
-//! The parser of etherparse is not used, because it stops at the first unknown option, such as T/TCP's.
+//! Unknown options, such as T/TCP's, are read as well.
 
 /// Options of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

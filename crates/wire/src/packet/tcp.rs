@@ -76,13 +76,18 @@ impl<'a> TcpSegment<'a> {
 }
 
 /// Length of the header without options, in bytes.
-const FIXED_LENGTH: usize = 20;
+pub(super) const FIXED_LENGTH: usize = 20;
 
 /// The eight flags of the header's 14th byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
 impl Flags {
+    /// The flags as on the wire.
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// No more data from the sender.
     pub const FIN: Self = Self(1);
     /// Synchronise sequence numbers.

@@ -1,7 +1,5 @@
 //! UDP datagrams (RFC 768).
 
-use etherparse::UdpSlice;
-
 use super::ParseError;
 use crate::Bytes;
 
@@ -21,19 +19,24 @@ pub struct UdpDatagram<'a> {
 impl<'a> UdpDatagram<'a> {
     /// Parses a datagram; `length` is the length of header and payload according to the IP header.
     pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, ParseError> {
-        let udp = UdpSlice::from_slice_lax(bytes)
-            .map_err(|_| ParseError::Truncated { header: "UDP", captured: bytes.len() })?;
-        let header = udp.header_slice().len();
-        let reported = usize::from(udp.length());
-        let total = if (header..=length).contains(&reported) { reported } else { length };
+        let truncated = ParseError::Truncated { header: "UDP", captured: bytes.len() };
+        let fixed: &[u8; HEADER_LENGTH] = bytes.first_chunk().ok_or(truncated)?;
+        let [s0, s1, d0, d1, l0, l1, _, _] = *fixed;
+        let reported = usize::from(u16::from_be_bytes([l0, l1]));
+        let is_valid = |length| (HEADER_LENGTH..=length).contains(&reported);
+        let total = if is_valid(length) { reported } else { length };
+        let end = if is_valid(bytes.len()) { reported } else { bytes.len() };
         Ok(Self {
-            source_port: udp.source_port(),
-            destination_port: udp.destination_port(),
-            payload: udp.payload(),
-            payload_length: Bytes::new(total.saturating_sub(header) as u64),
+            source_port: u16::from_be_bytes([s0, s1]),
+            destination_port: u16::from_be_bytes([d0, d1]),
+            payload: &bytes[HEADER_LENGTH..end],
+            payload_length: Bytes::new(total.saturating_sub(HEADER_LENGTH) as u64),
         })
     }
 }
+
+/// Length of the header, in bytes.
+pub(super) const HEADER_LENGTH: usize = 8;
 
 #[cfg(test)]
 mod tests {
