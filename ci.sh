@@ -27,7 +27,7 @@ beside="" # the process, once it runs
 PROGRAMS="$PATH"
 start_beside() { # OUTPUT of cargo, which keeps the build directory until it runs the first test
   # shellcheck disable=SC2016,SC2086
-  PATH="$PROGRAMS" setsid chrt --idle 0 bash -c 'until grep -q "^ *Running" "$0"; do sleep 1; done; exec ./ci.sh "$@"' \
+  AFTER_FRESH=yes PATH="$PROGRAMS" setsid chrt --idle 0 bash -c 'until grep -q "^ *Running" "$0"; do sleep 1; done; exec ./ci.sh "$@"' \
     "$1" $BESIDE > "$TARGET/beside" 2>&1 &
   beside=$!
 }
@@ -243,7 +243,13 @@ job_lab() {
   browser/tests/run.sh "$page" "$program"
 }
 
-job_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --quiet; }
+# rustdoc reads the metadata of crates. Those of job `clippy` are fresh for cargo if it has the same wrapper, with the same arguments:
+# without them, it would check the workspace again.
+job_docs() {
+  local -x RUSTDOCFLAGS="-D warnings" CLIPPY_ARGS="-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__" RUSTC_WORKSPACE_WRAPPER
+  RUSTC_WORKSPACE_WRAPPER="$(rustc --print sysroot)/bin/clippy-driver"
+  cargo doc --workspace --all-features --no-deps --document-private-items --quiet
+}
 
 # Runs the libraries' examples, and packages each crate.
 job_package() {
@@ -260,8 +266,22 @@ FEATURED="accesslog accesslog-io content"
 FEATURES=(--package roundtrip --all-features --lib --bins --tests)
 for crate in $FEATURED; do FEATURES+=(--package "roundtrip-$crate"); done
 
-# Compiles the tests with every feature, for `test`.
-job_features() { cargo test --quiet --no-run "${FEATURES[@]}"; }
+# Our crates that differ with the features, and those that import them.
+DIFFERENT="roundtrip accesslog accesslog-io content load reproduce workload"
+
+# Compiles the tests with every feature, for `test`. After `fresh`, only what differs: the dev-dependencies of `roundtrip` select the
+# same features of common dependencies in both.
+job_features() {
+  local output="$TARGET/features" crate again=""
+  cargo test --no-run "${FEATURES[@]}" 2>&1 | tee "$output"
+  [ -n "${AFTER_FRESH:-}" ] || return 0
+  for crate in $(sed -nE 's/^ *Compiling (roundtrip-)?([a-z0-9-]+) v[^ ]+ \(.*/\2/p' "$output"); do
+    [[ " $DIFFERENT " == *" $crate "* ]] || again+=" $crate"
+  done
+  [ -z "$again" ] && return
+  echo "ci.sh features: compiled again, though the features change nothing in them:$again; a common dependency has other features" >&2
+  return 1
+}
 
 job_test() {
   local -x ROUNDTRIP_REQUIRE_TOOLS=""

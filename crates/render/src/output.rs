@@ -12,7 +12,7 @@ pub mod csv;
 pub mod grid;
 pub mod number;
 
-use serde::Serialize;
+use serde_core::Serialize;
 
 /// An array of objects, in full precision.
 pub fn json<T: Serialize>(items: &[T]) -> String {
