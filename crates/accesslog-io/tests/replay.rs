@@ -3,8 +3,6 @@
 //!
 //! A program of its own, because it limits the peak memory of its process.
 
-#![cfg(feature = "parquet")]
-
 extern crate roundtrip_accesslog_io as accesslog_io;
 
 use std::fs;

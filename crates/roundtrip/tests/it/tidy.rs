@@ -5,6 +5,7 @@
 //! | [`headers`] | the beginning of each file |
 //! | [`imports`], [`circles`] | imports between crates, and circles between files |
 //! | [`flags`] | flags with two meanings |
+//! | [`manifests`] | unused dependencies, and targets without a test program |
 //! | [`sizes`] | lengths of files and crates |
 //! | [`root`] | entries of the root directory |
 //! | [`documents`], [`test_names`] | references in documents |
@@ -18,6 +19,7 @@ mod documents;
 mod flags;
 mod headers;
 mod imports;
+mod manifests;
 mod purity;
 mod root;
 mod sizes;
