@@ -1,7 +1,7 @@
 //! Sentences on oddities of a capture that are not faults of a connection, but affect findings.
 
-use diagnose::Cause;
 use diagnose::report::{FlowReport, Oddities, Protocol};
+use diagnose::{Cause, Finding};
 
 use crate::Capture;
 use crate::keys::KeyReport;
@@ -45,16 +45,18 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
     seen.chain(capture.keys.as_ref().map(KeyReport::sentence)).chain(unread_requests(capture)).collect()
 }
 
-/// Returns a sentence on slow requests within TLS or QUIC that a key log would name.
+/// Returns a sentence on slow requests within TLS or QUIC, which a key log would show.
 fn unread_requests(capture: &Capture) -> Option<String> {
     let is_encrypted = |flow: &FlowReport| {
         flow.protocol == Protocol::Quic || flow.counts.iter().any(|count| count.cause == Cause::TlsHandshake)
     };
-    let is_slow = |flow: &FlowReport| flow.findings.iter().any(|finding| finding.cause == Cause::ServerThink);
+    let is_fault =
+        |finding: &Finding| finding.cause == Cause::ServerThink && finding.severity.is_worth_fixing();
+    let is_slow = |flow: &FlowReport| flow.findings.iter().any(is_fault);
     let is_unread =
         capture.keys.is_none() && capture.flows.iter().any(|flow| is_slow(flow) && is_encrypted(flow));
     is_unread.then(|| {
-        "slow requests are encrypted: --keys FILE names them, with the key log of their client or server (with --run, the \
+        "slow requests are encrypted: --keys FILE reads them with the key log of their client or server (with --run, the \
          command writes it)"
             .to_owned()
     })

@@ -1,8 +1,8 @@
-//! What the congestion window and HyStart learn from an acknowledgement.
+//! Acknowledgement as far as the congestion window and HyStart depend on it.
 
 use wire::Duration;
 
-/// Acknowledgement, as far as the window depends on it.
+/// Acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckInfo {
     /// Bytes newly acknowledged.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """run.py ROUNDTRIP FILE.csv PAGE...: records pages with Chromium on a fast network, visits them over slower ones, and predicts.
+run.py visits PAGE COUNT RTTms-RATEMbit...: prints `load` of each visit by HTTP/2.
 
 A page is recorded over HTTP/2 at 1 Gbit/s and 2 ms, three visits, of which the median counts; then over two networks by HTTP/1.1,
 HTTP/2 and, where Go is installed, HTTP/3 (quic-go), three visits each. Recordings are kept beside the table, and used instead of new
@@ -99,6 +100,23 @@ def predicted(roundtrip, engine, recording, network, protocol):
     return json.loads(subprocess.check_output(command, stderr=subprocess.DEVNULL))[0]["load_ms"]
 
 
+def clean(work):
+    shutil.rmtree(work)
+    for side in ["client", "server"]:
+        subprocess.run(["ip", "netns", "delete", f"elsewhere-{side}"], check=False, stderr=subprocess.DEVNULL)
+
+
+def visits(page, count, networks):
+    work = pathlib.Path(tempfile.mkdtemp())
+    prepare(work)
+    for name in networks:
+        rtt, rate = (int(part.rstrip("msMbit")) for part in name.split("-"))
+        NETWORKS[name] = ((rtt * 500, rate * 10**6, rate * 10**6, 1000), [])
+        with Network(work, name, page) as network:
+            print(name, *(f"{network.visit('http2', 1)[0]:.0f}" for _ in range(count)), flush=True)
+    clean(work)
+
+
 def main(roundtrip, table, pages):
     table = pathlib.Path(table).resolve()
     recordings = table.with_suffix("")
@@ -120,9 +138,7 @@ def main(roundtrip, table, pages):
                     times = network.visit(protocol, 3)
                     rows.append({"page": str(page), "network": name, "protocol": protocol,
                                  "measured_load_ms": f"{statistics.median(times):.1f}"})
-    shutil.rmtree(work)
-    for side in ["client", "server"]:
-        subprocess.run(["ip", "netns", "delete", f"elsewhere-{side}"], check=False, stderr=subprocess.DEVNULL)
+    clean(work)
     errors = {"simulated_load_ms": [], "formula_load_ms": []}
     for row in rows:
         for column, engine in [("simulated_load_ms", "simulate"), ("formula_load_ms", "predict")]:
@@ -142,4 +158,7 @@ def main(roundtrip, table, pages):
 if __name__ == "__main__":
     if len(sys.argv) < 4 or os.geteuid() != 0:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], [int(page) for page in sys.argv[3:]])
+    if sys.argv[1] == "visits":
+        visits(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    else:
+        main(sys.argv[1], sys.argv[2], [int(page) for page in sys.argv[3:]])

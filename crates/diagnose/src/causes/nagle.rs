@@ -1,12 +1,12 @@
 //! Nagle's algorithm: a short segment is held while any data is unacknowledged. If the receiver delays that acknowledgement, each
 //! waits for the other (papers/p-http#section-2-3, papers/p-http#figure-4).
 //!
-//! **Rule**: a sender in the middle of sending, or one that sent control traffic while a request waited, sends a short segment
-//! immediately after an acknowledgement, and not before. In the
-//! original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant (Linux) at least the last short
-//! segment. It is distinguished from a full window by one of three facts: an earlier acknowledgement allowed data that was not sent,
-//! more had been in flight before, or only one segment was. An acknowledgement late beyond the round trip was delayed (`nagle-
-//! delayed-ack`); otherwise a round trip is lost (`nagle`).
+//! **Rule**: a sender in the middle of sending, or one whose earlier data was unacknowledged when a message came that it responds to,
+//! sends a short segment immediately after an acknowledgement, and not before. In the original algorithm (RFC 896) that
+//! acknowledgement covers *everything* sent; in Minshall's variant (Linux) at least the last short segment. It is distinguished from
+//! a full window by one of three facts: an earlier acknowledgement allowed data that was not sent, more had been in flight before, or
+//! only one segment was. An acknowledgement late beyond the round trip was delayed (`nagle-delayed-ack`, for responses the only one);
+//! otherwise a round trip is lost (`nagle`).
 //!
 //! **Refuted by**: a full segment (Nagle never holds one), or data that is missing before it; a FIN (it flushes); a full window; a
 //! segment that comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet), or
@@ -110,8 +110,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// The delayed acknowledgement that released a response, behind control traffic such as the session tickets of TLS 1.3. A program that
-/// was ready at that very moment is a coincidence.
+/// The delayed acknowledgement of earlier data that released a response, as of session tickets of TLS 1.3. A program that was ready
+/// at that very moment is a coincidence.
 fn held_back(gap: &Gap) -> Option<&Ack> {
     let is_response = gap.before == GapStart::Data(gap.wait.side.other()) && gap.late.is_some();
     let is_clear = gap.reaction() * COINCIDENCE <= gap.duration();

@@ -3,8 +3,8 @@
 //! **Rule**: the same data was sent at least four times, over at least a second, and no packet of the peer passed after
 //! its first transmission, up to the end of the connection. **Or** data that is acknowledged in the capture is
 //! retransmitted at least four times: the peer's packets reach the capture but not the sender. **Evidence**: the first
-//! and the last of them; a server that has sent nothing since its SYN/ACK may have a full listen backlog. **Refuted by**: any packet of the peer (`retransmission-timeout`); a retransmitted FIN or a
-//! probe, for which no side waits.
+//! and the last of them; a server that has sent nothing since its SYN/ACK may have a full listen backlog. **Refuted by**: any
+//! packet of the peer (`retransmission-timeout`); a retransmitted FIN or a probe, for which no side waits.
 
 use wire::Duration;
 

@@ -16,8 +16,9 @@
 //! is also refuted by a small record (TLS alert, GOAWAY), or by a pause of seconds before unsolicited data: an idle connection is
 //! closed. The time is then `unknown`, or `idle`; so it is where timestamps fit no clock (a replayed capture).
 //!
-//! **Confidence low**: where messages cannot be read, or both sides of a stream of HTTP/2 send, unless `turns` proves that the client waited (ids that match, a handshake, the
-//! first response, or a client that acts promptly, turn after turn); refuted for all of a connection on which the server has pushed.
+//! **Confidence low**: where messages cannot be read, or both sides of a stream of HTTP/2 send, unless `turns` proves that the client
+//! waited (ids that match, a handshake, the first response, or a client that acts promptly, turn after turn); refuted for all of a
+//! connection on which the server has pushed.
 //! A pause of less than a round trip with data in flight (pacing); data after a short segment, except after the first frames of
 //! HTTP/2, after the session tickets of TLS 1.3, or in HTTP/1; the third pause of a response (a stream, or paced), with those before;
 //! a public server that acknowledges within 2 ms to a private address (a program nearby does); unreadable requests that take 5 s or

@@ -7,27 +7,26 @@ use wire::Duration;
 use crate::report::VantagePoint;
 use crate::script::{Script, at_client, opened};
 
+/// Whether the server is blamed on a connection over TLS 1.3: its first record has `first` bytes, and the lines of each of the events
+/// begin at its time.
+fn is_server_blamed(first: u32, times: impl Iterator<Item = f64>, event: impl Fn(f64) -> String) -> bool {
+    let opening = format!(
+        "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n75.2 S records={first}\n90.3 C\n"
+    );
+    let lines = opening + &times.map(event).collect::<String>();
+    let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
+    report.findings.iter().any(|found| found.cause == Cause::ServerThink && found.severity.is_worth_fixing())
+}
+
 /// gRPC measures the path after data: a PING with an update of the window. Events go on regardless.
 #[test]
 fn pings_of_a_stream_over_tls_do_not_ask_for_its_events() {
     let is_blamed = |pong: u32| {
-        let mut lines = String::from(
-            "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n75.2 S records=44\n90.3 C\n",
-        );
-        for event in 0..8 {
-            let at = 380.0 + 300.0 * f64::from(event);
-            lines += &format!(
-                "{at} S records=60\n{} C records=47\n{} S records={pong}\n{} C\n",
-                at + 15.1,
-                at + 30.2,
-                at + 45.3
-            );
-        }
-        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
-        report
-            .findings
-            .iter()
-            .any(|found| found.cause == Cause::ServerThink && found.severity.is_worth_fixing())
+        let times = (0..8).map(|event| 380.0 + 300.0 * f64::from(event));
+        is_server_blamed(44, times, |at| {
+            let [ping, response, ack] = [15.1, 30.2, 45.3].map(|after| at + after);
+            format!("{at} S records=60\n{ping} C records=47\n{response} S records={pong}\n{ack} C\n")
+        })
     };
     assert_eq!([34, 60].map(is_blamed), [false, true]);
 }
@@ -35,30 +34,15 @@ fn pings_of_a_stream_over_tls_do_not_ask_for_its_events() {
 /// WebSocket over TLS: both sides send when something happens.
 #[test]
 fn messages_over_tls_that_are_too_short_for_http_have_no_responses() {
-    let is_blamed = |length: u32, pong: u32| {
-        let mut lines = String::from(
-            "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n75.2 S records=2000\n90.3 C\n",
-        );
-        for message in 0..5 {
-            let at = 480.0 + 800.0 * f64::from(message);
-            lines += &format!(
-                "{at} C records={length}\n{} S records=60\n{} C records={pong}\n{} S\n",
-                at + 315.1,
-                at + 330.2,
-                at + 345.3
-            );
-        }
-        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
-        report
-            .findings
-            .iter()
-            .any(|found| found.cause == Cause::ServerThink && found.severity.is_worth_fixing())
+    let is_blamed = |(length, pong): (u32, u32)| {
+        let times = (0..5).map(|message| 480.0 + 800.0 * f64::from(message));
+        is_server_blamed(2_000, times, |at| {
+            let [ping, response, ack] = [315.1, 330.2, 345.3].map(|after| at + after);
+            format!("{at} C records={length}\n{ping} S records=60\n{response} C records={pong}\n{ack} S\n")
+        })
     };
     // A Pong is no step: it responds to what came with the message.
-    assert_eq!(
-        [(30, 23), (30, 40), (90, 23)].map(|(length, pong)| is_blamed(length, pong)),
-        [false, true, true]
-    );
+    assert_eq!([(30, 23), (30, 40), (90, 23)].map(is_blamed), [false, true, true]);
 }
 
 /// Returns the losses found, with their time in whole milliseconds.

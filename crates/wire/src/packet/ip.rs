@@ -29,7 +29,7 @@ pub(super) struct IpHeader<'a> {
     /// Protocol number of the payload; that of an extension header which is truncated or invalid.
     pub(super) protocol: u8,
     pub(super) is_fragment: bool,
-    /// What follows all headers, as far as it was captured.
+    /// Bytes after all headers, as far as they were captured.
     pub(super) payload: &'a [u8],
 }
 
