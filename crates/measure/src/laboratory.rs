@@ -7,11 +7,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
+use page::Host;
 use scenario::Network;
 use testbed::advertised_window::AdvertisedWindow;
 use testbed::emulator::{Options, Running};
 use testbed::{End, Interface, Namespace, PerEnd, Topology};
-use wire::{Bytes, Seed};
+use wire::{Bytes, Duration, Seed};
 
 use crate::Error;
 use crate::profile::{Profile, Setting, Shims};
@@ -44,10 +45,11 @@ pub(crate) struct Laboratory {
 }
 
 impl Laboratory {
-    /// Builds a laboratory, with everything pinned and read back. The server's host has an address for each of `hosts`.
+    /// Builds a laboratory, with everything pinned and read back. The server's host has an address for each of `hosts`, as far
+    /// away as that is.
     pub(crate) fn build(
         network: &Network,
-        hosts: usize,
+        hosts: &[Host],
         profile: &Profile,
         seed: Seed,
         capture: Option<Bytes>,
@@ -60,12 +62,21 @@ impl Laboratory {
             (largest_window.is_some() || slow_start.is_some())
                 .then(|| AdvertisedWindow::new(largest_window.unwrap_or(u16::MAX), slow_start))
         });
-        let options =
-            Options { seed, ack_heartbeat, windows, reactions: true, capture, ..Options::default() };
+        let far = hosts.iter().enumerate().filter(|(_, host)| host.extra_rtt > Duration::ZERO);
+        let extra_rtts = far.map(|(index, host)| (host_address(index), host.extra_rtt)).collect();
+        let options = Options {
+            seed,
+            ack_heartbeat,
+            windows,
+            extra_rtts,
+            reactions: true,
+            capture,
+            ..Options::default()
+        };
         let scenario::network::Links { up, down } = network.links();
         let interface =
             |end, name| Interface::of(name, name).mtu(mtu).metrics(profile.metrics.at(end).clone());
-        let servers = (0..hosts).map(host_address);
+        let servers = (0..hosts.len()).map(host_address);
         let server = servers.fold(interface(End::Server, "server"), Interface::address);
         let ([client, server], [link]) = Topology::new()
             .host("client")

@@ -12,6 +12,7 @@ use http1::server::{Closing, ConnectionTimeouts};
 use http1::site::Site;
 use linux::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use page::Host;
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::{Network, Protocol, Remark, Scenario, Serving, Visit, serving};
 use testbed::Namespace;
@@ -195,12 +196,11 @@ impl Experiment {
         if self.is_revalidated() {
             self.fill_cache(seed, cache_directory.as_ref())?;
         }
-        let laboratory =
-            Laboratory::build(&scenario.network, scenario.page.hosts.len(), profile, seed, capture)?;
+        let laboratory = Laboratory::build(&scenario.network, &scenario.page.hosts, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
         // The last FIN and its ACK are still in flight, and belong to the run.
-        let settling = scenario.network.rtt + SETTLING_TIME;
+        let settling = plan::longest_rtt(scenario) + SETTLING_TIME;
         let (fetched, served) = self.fetch(&client, &server, clock, settling, cache_directory.as_ref())?;
         let mut report = link.stop()?;
         let from_capture = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
@@ -254,7 +254,7 @@ impl Experiment {
     fn fill_cache(&self, seed: Seed, cache_directory: Option<&Arc<RunDirectory>>) -> Result<(), Error> {
         let network = Network::new("quick".to_owned(), FILL_RTT, FILL_RATE, self.scenario.network.mss);
         let Laboratory { client, server, link, settings: _ } =
-            Laboratory::build(&network, 1, &self.profile, seed, None)?;
+            Laboratory::build(&network, &[Host::new(Host::UNNAMED)], &self.profile, seed, None)?;
         self.fetch(&client, &server, link.clock(), FILL_RTT, cache_directory)?;
         link.stop()?;
         Ok(())

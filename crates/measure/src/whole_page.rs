@@ -47,7 +47,7 @@ use crate::peers::{
     ClientProgram, InstalledProgram, ServerProgram, TrustedAuthority, Visit, chromium, client, curl,
 };
 use crate::profile::Profile;
-use crate::run::plan::{config, deadline, refuse_unsupported, require_own_client};
+use crate::run::plan::{config, deadline, longest_rtt, refuse_unsupported, require_own_client};
 use crate::run::{CAPTURE_BYTES, Outcome, Run, SETTLING_TIME};
 use crate::{Error, Peers, fidelity};
 use contents::{ServedPage, TooManyDependencies};
@@ -128,10 +128,6 @@ impl WholePage {
         if installed_server.is_some() && page.objects.iter().any(|object| object.response_head.is_some()) {
             remarks.push(Remark::OwnHeads(server.name()));
         }
-        let farthest = page.hosts.iter().map(|host| host.extra_rtt).max().unwrap_or_default();
-        if farthest > Duration::ZERO {
-            remarks.push(Remark::NearHosts(farthest.as_millis_f64()));
-        }
         if served.excess > 0 {
             remarks.push(Remark::LargerBodies(served.excess));
         }
@@ -158,13 +154,12 @@ impl WholePage {
     pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
         let Self { scenario, profile, server: server_program, client: client_program, .. } = self;
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
-        let hosts = scenario.page.hosts.len();
         let is_browser = client_program.0 == ClientProgram::Chromium;
         // What neither the browser nor our own server reports follows from packets.
         let needs_packets = !is_browser || server_program.1.is_some();
         let capture = capture.or(needs_packets.then_some(CAPTURE_BYTES));
         let Laboratory { client, server, link, settings } =
-            Laboratory::build(&scenario.network, hosts, profile, seed, capture)?;
+            Laboratory::build(&scenario.network, &scenario.page.hosts, profile, seed, capture)?;
         let clock = link.clock();
         let (visit, installed) = (self.visit(), client_program.1.clone());
         let visited = || {
@@ -173,7 +168,7 @@ impl WholePage {
                 false => curl::visit(&installed, &visit, clock).map(|()| None),
             })
         };
-        let settling = scenario.network.rtt + SETTLING_TIME;
+        let settling = longest_rtt(scenario) + SETTLING_TIME;
         let (visited, served) = match (&server_program.1, scenario.protocol) {
             (None, Protocol::Http3) => serve_quic(&server, self.service(), visited, settling)?,
             (None, _) => serve_tls(&server, self.service(), clock, visited, settling)?,
@@ -421,10 +416,6 @@ fn refuse(scenario: &Scenario, program: ClientProgram) -> Result<(), Error> {
     if client.connection == Connection::Warm {
         return Err(Error::unsuited(&with("a connection that is open already"), "use --connection cold"));
     }
-    if page.hosts.iter().any(|host| host.extra_rtt >= NEAR) {
-        let remedy = "set extra-rtt to 0ms, as --host-rtt HOST=0ms does, or use --engine simulate";
-        return Err(Error::unsuited("a host farther away than the network", remedy));
-    }
     let methods = page.objects.iter().map(|object| object.method.name());
     let is_browser = program == ClientProgram::Chromium;
     let supported = if is_browser { &["GET", "POST"][..] } else { &["GET"] };
@@ -472,9 +463,6 @@ fn refuse_for_server(scenario: &Scenario, server: ServerProgram) -> Result<(), E
         None => Ok(()),
     }
 }
-
-/// Distance of a host that is that of the network: less than a recording on a busy host can tell apart.
-const NEAR: Duration = Duration::from_millis(5);
 
 fn has_tls(host: &Host, tls: Tls) -> bool {
     tls != Tls::None && host.protocols.tls
@@ -559,11 +547,6 @@ mod tests {
             reason(&scenario(Protocol::Http2, Tls::V13Resumed)).contains("TLS 1.3-resumed with chromium")
         );
         assert!(reason(&scenario(Protocol::Http2, Tls::None)).contains("http2 without TLS"));
-        let mut far = scenario(Protocol::Http2, Tls::V13);
-        far.page.hosts[0].extra_rtt = Duration::from_millis(1);
-        assert!(refuse(&far, ClientProgram::Chromium).is_ok(), "a recording on a busy host");
-        far.page.hosts[0].extra_rtt = Duration::from_millis(20);
-        assert!(reason(&far).contains("farther away"));
         let mut old = scenario(Protocol::Http2, Tls::V13);
         old.page.hosts[0].protocols = OfferedProtocols::HTTP1;
         assert!(refuse(&old, ClientProgram::Chromium).is_ok(), "as if it did, since no host does");

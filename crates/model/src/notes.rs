@@ -6,8 +6,8 @@ mod checks;
 
 use std::fmt;
 
-use scenario::Protocol;
-use wire::{Bytes, Rate};
+use scenario::{Protocol, Remark};
+use wire::{Bytes, Duration, Rate};
 
 pub(crate) use checks::{notes, of_graph};
 
@@ -113,6 +113,8 @@ pub enum Note {
         /// Objects that have changed, which are transferred.
         changed: usize,
     },
+    /// The event `load` races with rendering: its time if the race ends otherwise.
+    OtherLoad(Duration),
 }
 
 const UPGRADE_AS_HTTP2: &str =
@@ -209,6 +211,7 @@ impl fmt::Display for Note {
                 "{} changed; every other response is assumed to be a 304 of {head}, headers included",
                 with_noun(*changed as u64, "object")
             ),
+            Self::OtherLoad(time) => Remark::OtherLoad(time.as_millis_f64()).fmt(f),
         }
     }
 }

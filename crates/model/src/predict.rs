@@ -199,6 +199,9 @@ fn predict_graph<'a>(
         let (page, network) = (scenario.page.name.clone(), scenario.network.name.clone());
         return Err(Refusal::TooLong { page, network });
     }
+    let ends = load.objects.iter().map(|times| times.end).enumerate();
+    let other_load = scenario.page.other_load(ends).map(Note::OtherLoad);
+    let notes = notes::of_graph(scenario, path, start, &sent, load.concurrent, assumptions.response_head);
     Ok(Prediction {
         scenario,
         elapsed,
@@ -208,7 +211,7 @@ fn predict_graph<'a>(
         connections: Some(load.connections),
         payload: load.payload,
         packets: None,
-        notes: notes::of_graph(scenario, path, start, &sent, load.concurrent, assumptions.response_head),
+        notes: notes.into_iter().chain(other_load).collect(),
         objects: load.objects,
     })
 }

@@ -5,6 +5,7 @@
 //! filler bytes. Contents, where known, are in [`crate::contents`].
 
 mod host;
+mod load;
 mod object;
 mod removal;
 
@@ -54,18 +55,6 @@ pub struct RecordedTimes {
 }
 
 impl Page {
-    /// Time of the event `load`, if objects end at these times: the last byte of those that it waits for, and the client's
-    /// recorded work after it. `None` if it waits for every object, and no work is known.
-    pub fn load(&self, ends: impl IntoIterator<Item = (usize, Duration)>) -> Option<Duration> {
-        let work = self.recorded.and_then(|recorded| recorded.before_load);
-        if work.is_none() && self.objects.iter().all(|object| object.counts_for_load) {
-            return None;
-        }
-        let counts = |object: usize| self.objects.get(object).is_some_and(|object| object.counts_for_load);
-        let counted = ends.into_iter().filter(|(object, _)| counts(*object));
-        Some(counted.map(|(_, end)| end).max()? + work.unwrap_or_default())
-    }
-
     /// Maximum number of objects, above that of any real page; catches typing errors.
     pub const MAX_OBJECTS: usize = 10_000;
     /// Maximum size of an object: 1 TiB.

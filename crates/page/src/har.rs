@@ -337,6 +337,7 @@ mod tests {
             at(1_000, "https://near/a.png", -1.0, 25.0).json(),
             at(2_000, "https://near/b.png", -1.0, 31.0).json(),
             at(3_000, "https://near/c.png", -1.0, 28.0).json(),
+            at(3_500, "https://near/g.png", -1.0, 45.0).json(),
             at(4_000, "https://far/d.png", 50.0, 55.0).json(),
             at(5_000, "https://unknown/e.png", -1.0, 30.0).json(),
             // TLS is not recorded apart: the time until the first byte is the better bound.

@@ -56,6 +56,8 @@ pub enum Remark {
     RequestsWereDependent,
     /// Requests left as the page's graph has it.
     GraphDecides,
+    /// The event `load` races with rendering: its time if the race ends otherwise, in milliseconds.
+    OtherLoad(f64),
     /// This client requests every object from the start, as it reads nothing.
     AllAtOnce(&'static str),
     /// This server's responses have header sections of its own.
@@ -85,8 +87,6 @@ pub enum Remark {
         /// Its version.
         version: String,
     },
-    /// Hosts that are this many milliseconds at most farther away than the network are measured as near as it.
-    NearHosts(f64),
     /// Bodies are larger than the page's by these bytes in all, because of what they name for a browser.
     LargerBodies(u64),
     /// The kernel's send buffer is larger than this stack's.
@@ -147,6 +147,10 @@ impl fmt::Display for Remark {
                 f.write_str("requests were dependent: one connection carries one request at a time")
             }
             Self::GraphDecides => f.write_str("requests left as the page's graph has it"),
+            Self::OtherLoad(ms) => write!(
+                f,
+                "`load` races with rendering, which requests what style sheets name: in other visits it comes after {ms:.0} ms"
+            ),
             Self::AllAtOnce(client) => {
                 write!(f, "{client} requests every object from the start, and does not play the page's graph")
             }
@@ -165,9 +169,6 @@ impl fmt::Display for Remark {
                 write!(f, "{void} of {runs} runs stayed void after all repetitions, and are left out")
             }
             Self::Version { program, version } => write!(f, "{program}: {version}"),
-            Self::NearHosts(ms) => {
-                write!(f, "hosts up to {ms:.1} ms farther away than the network are measured as near as it")
-            }
             Self::LargerBodies(bytes) => {
                 write!(f, "bodies are {bytes} bytes larger in all than the page's, for the names in them")
             }

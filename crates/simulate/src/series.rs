@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fetch::{Failure, PageEvent};
-use scenario::{Remark, Scenario};
+use scenario::{Page, Remark, Scenario};
 use trace::{Cause, Metrics, Stall, Summary};
 use wire::{Duration, Time};
 
@@ -59,7 +59,7 @@ pub fn simulate_with(
         results.push((fetched, spent));
     }
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) = results.into_iter().unzip();
-    let remarks = remarks(&experiment, &runs);
+    let mut remarks = remarks(&experiment, &runs);
     // Failed runs have no page duration; they count only if every run failed.
     let is_complete = runs.iter().any(|run| run.elapsed.is_some());
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) =
@@ -75,15 +75,21 @@ pub fn simulate_with(
         payload_bytes: mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64)),
         connections: mean(runs.iter().map(|run| run.up.connections as f64)),
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-        load_ms: load_ms(scenario, &runs),
+        load_ms: event_ms(scenario, &runs, |page, ends| page.load(ends)),
     };
+    let other_load = event_ms(scenario, &runs, |page, ends| page.other_load(ends));
+    remarks.extend(other_load.map(Remark::OtherLoad));
     Ok(Simulation { metrics, stalls: stalls(&spent), remarks })
 }
 
-/// Mean time of the load event, if it is not the end of the last object.
-fn load_ms(scenario: &Scenario, runs: &[PageResult]) -> Option<f64> {
+/// Mean time of an event of the page, given the ends of its objects; of the runs that have it.
+fn event_ms(
+    scenario: &Scenario,
+    runs: &[PageResult],
+    event: impl Fn(&Page, Vec<(usize, Duration)>) -> Option<Duration>,
+) -> Option<f64> {
     let page = &scenario.page;
-    let load = |run: &PageResult| {
+    let time = |run: &PageResult| {
         let of_page = run.reports.iter().filter(|report| report.at >= run.began);
         let ends = of_page.filter_map(|report| match report.event {
             PageEvent::ObjectComplete { object, .. } => {
@@ -91,10 +97,10 @@ fn load_ms(scenario: &Scenario, runs: &[PageResult]) -> Option<f64> {
             }
             _ => None,
         });
-        page.load(ends).map(Duration::as_millis_f64)
+        event(page, ends.collect()).map(Duration::as_millis_f64)
     };
-    let loads: Vec<f64> = runs.iter().filter_map(load).collect();
-    mean(loads.into_iter())
+    let times: Vec<f64> = runs.iter().filter_map(time).collect();
+    mean(times.into_iter())
 }
 
 /// Failures first, then deviations from the scenario, then facts.

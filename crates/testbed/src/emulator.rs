@@ -8,16 +8,20 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `relay` | the loop: read, offer to the pipe, wait, write |
+//! | `distance` | packets of hosts that are farther away than the link |
 //! | [`tap`] | every packet as sent and as delivered, recorded in memory and written as pcapng afterwards |
 //! | [`report`] | lateness, counters, and whether the run is void |
 //!
-//! It knows no address. Between the two devices there are only these two pipes and the shims that a stack
-//! profile needs: one delays packets, one reduces a field.
+//! It knows no address but those that are farther away. Between the two devices there are these two pipes and the shims that a
+//! stack profile needs: one delays packets, one reduces a field.
 
+mod distance;
 mod relay;
 pub mod report;
 pub mod tap;
 
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +42,7 @@ use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::ends::PerEnd;
 use crate::reactions::Reactions;
+use distance::Distance;
 use linux::clock::Clock;
 use linux::priority::{Priority, Rank};
 use linux::tun::Tun;
@@ -53,6 +58,8 @@ pub struct Options {
     pub ack_heartbeat: bool,
     /// Window limits of each sender, where the other end's kernel would advertise another window.
     pub windows: PerEnd<Option<AdvertisedWindow>>,
+    /// Extra round trip of each address of the server that is farther away than the link.
+    pub extra_rtts: BTreeMap<Ipv4Addr, Duration>,
     /// Whether to record the reaction time of each host ([`Reactions`]).
     pub reactions: bool,
     /// Time before a packet is due at which the thread stops sleeping and polls the clock. Must exceed the
@@ -75,6 +82,7 @@ impl Default for Options {
             seed: Seed::default(),
             ack_heartbeat: false,
             windows: PerEnd::default(),
+            extra_rtts: BTreeMap::new(),
             reactions: false,
             // Waking up takes 15 to 30 us at the median, 50 to 110 at the 99th percentile, on a virtual
             // machine.
@@ -105,8 +113,17 @@ impl Emulator {
         down: &Config,
         options: &Options,
     ) -> Result<Running, Error> {
-        let Options { seed, ack_heartbeat, windows, reactions, spin, real_time, late_limit, capture } =
-            options.clone();
+        let Options {
+            seed,
+            ack_heartbeat,
+            windows,
+            extra_rtts,
+            reactions,
+            spin,
+            real_time,
+            late_limit,
+            capture,
+        } = options.clone();
         let [up, down] = [Pipe::new(up, seed, 0)?, Pipe::new(down, seed, 1)?];
         let clock = Clock::start();
         let stop = Arc::new(Stop::new()?);
@@ -114,7 +131,7 @@ impl Emulator {
         let (started, start_signal) = mpsc::channel();
         let thread = thread::Builder::new().name("emulator".to_owned()).spawn(move || {
             let heartbeats = ack_heartbeat.then(|| [0, 1].map(|host| AckHeartbeat::new(seed, host)));
-            let shims = Shims { heartbeats, windows };
+            let shims = Shims { heartbeats, windows, distance: Distance::new(extra_rtts) };
             let reactions = reactions.then(Reactions::default);
             let tap = capture.map(|memory| Tap::new(memory, clock.zero_since_1970()));
             let mut priority = Priority::take(real_time.then_some(Rank::Link), clock.now());

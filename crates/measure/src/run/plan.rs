@@ -63,10 +63,6 @@ pub(super) fn plan(
             ));
         }
     }
-    if page.hosts.iter().any(|host| host.extra_rtt > Duration::ZERO) {
-        let remedy = "set extra-rtt to 0ms, as --host-rtt HOST=0ms does, or use --engine simulate";
-        return Err(Error::unsuited("a host farther away than the network", remedy));
-    }
     let (release, remark) = requests.release(shape);
     let plan = Plan {
         request_size: Some(*request),
@@ -225,8 +221,14 @@ pub(crate) fn deadline(scenario: &Scenario) -> Duration {
     let requests = Bytes::new(scenario.client.request.get().saturating_mul(objects));
     let slowest = network.rate_up.map_or(network.rate, |up| up.min(network.rate));
     let sending = slowest.time_for(page.size() + requests);
-    let per_object = network.rtt * 20 + processing;
+    let per_object = longest_rtt(scenario) * 20 + processing;
     Duration::from_secs(30) + sending * 4 + per_object * objects
+}
+
+/// Round trip to the page's farthest host.
+pub(crate) fn longest_rtt(scenario: &Scenario) -> Duration {
+    let farthest = scenario.page.hosts.iter().map(|host| host.extra_rtt).max();
+    scenario.network.rtt + farthest.unwrap_or_default()
 }
 
 #[cfg(test)]

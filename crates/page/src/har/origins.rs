@@ -5,8 +5,9 @@
 //!   It counts beyond the shortest of all hosts, which is the scenario's network, and where it differs by more than two messages
 //!   keep the client's threads. A host without a handshake counts as near.
 //! - Server time: the time until the first byte, less that round trip, and less the time in which other responses arrived:
-//!   the link may have been theirs. Of a host the median. Documents, data and requests that are not GET have times of
-//!   their own, because a program makes their responses; and so do files that take clearly longer than their host's.
+//!   the link may have been theirs. Of a host the lower quartile, because responses that come together wait for each other in
+//!   the server and in the client. Documents, data and requests that are not GET have times of their own, because a program
+//!   makes their responses; and so do files that take clearly longer than their host's.
 
 use std::collections::BTreeMap;
 
@@ -127,7 +128,7 @@ impl Origins {
         let is_far = |rtt: &Duration| *rtt > near;
         let rtts: Vec<Duration> = rtts.into_iter().map(|rtt| rtt.filter(is_far).unwrap_or(base)).collect();
         let groups = self.address_groups(items);
-        let medians = medians(items, &server_times(items, &rtts), self.hosts.len());
+        let usual = usual_server_times(items, &server_times(items, &rtts), self.hosts.len());
         let hosts =
             self.hosts.into_iter().zip(both_schemes).enumerate().map(|(index, (origin, both))| Host {
                 // A host of both schemes is two origins; the port tells them apart.
@@ -139,7 +140,7 @@ impl Origins {
                 address_group: groups[index],
                 extra_rtt: rtts[index].saturating_sub(base),
                 lookup: origin.lookup,
-                processing: medians[index],
+                processing: usual[index],
                 protocols: origin.protocols(),
                 certificate_chain: None,
                 software: origin.software,
@@ -261,19 +262,19 @@ impl Origin {
     }
 }
 
-/// Median server time of each host: of its files, or of all responses if it has no files.
-fn medians(items: &[Item], times: &[Option<Duration>], hosts: usize) -> Vec<Duration> {
+/// Lower quartile of each host's server times: of its files, or of all responses if it has no files.
+fn usual_server_times(items: &[Item], times: &[Option<Duration>], hosts: usize) -> Vec<Duration> {
     let mut by_host: Vec<[Vec<Duration>; 2]> = (0..hosts).map(|_| [Vec::new(), Vec::new()]).collect();
     for (item, time) in items.iter().zip(times).filter(|(item, _)| item.local.is_none()) {
         by_host[item.host][usize::from(is_made_by_a_program(item))].extend(*time);
     }
-    let median = |mut times: Vec<Duration>| {
+    let quartile = |mut times: Vec<Duration>| {
         times.sort_unstable();
-        times.get(times.len() / 2).copied()
+        times.get(times.len() / 4).copied()
     };
     by_host
         .into_iter()
-        .map(|[files, programs]| median(files).or_else(|| median(programs)).unwrap_or_default())
+        .map(|[files, programs]| quartile(files).or_else(|| quartile(programs)).unwrap_or_default())
         .collect()
 }
 
@@ -286,7 +287,7 @@ pub(super) fn own_server_times(items: &[Item], rtts: &[Duration], hosts: &[Host]
     items.iter().zip(server_times(items, rtts)).map(own).collect()
 }
 
-/// Difference from the host's median beyond which a file has a server time of its own: more than a browser's delays.
+/// Difference from the host's time beyond which a file has a server time of its own: more than a browser's delays.
 const CLEARLY_LONGER: Duration = Duration::from_millis(20);
 
 /// Time until the first byte of each response, less the round trip, and the time in which others arrived.

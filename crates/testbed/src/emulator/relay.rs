@@ -13,6 +13,7 @@ use wire::link::{OfferResult, Output, Pipe};
 use wire::{Bytes, Duration, Time};
 
 use super::Stop;
+use super::distance::Distance;
 use super::report::{Report, Traffic};
 use super::tap::{Observation, Tap};
 use crate::Error;
@@ -28,12 +29,14 @@ use linux::tun::Tun;
 /// A packet in flight. Its buffer is reused once it has been delivered, dropped or lost.
 pub(super) type Packet = Vec<u8>;
 
-/// Parts of a stack profile that the kernel does not provide.
+/// Parts of a stack profile, and of a network, that neither the kernel nor the pipes provide.
 pub(super) struct Shims {
     /// Shims before the link, on the client's side and on the server's.
     pub(super) heartbeats: Option<[AckHeartbeat<Packet>; 2]>,
     /// Shims behind the link, before the sender that each limits: lost packets open no window.
     pub(super) windows: PerEnd<Option<AdvertisedWindow>>,
+    /// Packets that have farther to go than the link.
+    pub(super) distance: Distance<Packet>,
 }
 
 /// Two devices, two pipes, and the recordings.
@@ -127,45 +130,87 @@ impl Relay {
             let up = self.deliver(PacketDirection::Up)?;
             let down = self.deliver(PacketDirection::Down)?;
             let (Output::Timeout(up), Output::Timeout(down)) = (up, down) else { continue };
+            let Output::Timeout(far) = self.release_far()? else { continue };
             match self.release_held_ack() {
                 Output::Deliver { packet: (), due: _ } | Output::Discard(()) => {}
-                Output::Timeout(held) => return Ok([up, down, held].into_iter().flatten().min()),
+                Output::Timeout(held) => return Ok([up, down, far, held].into_iter().flatten().min()),
             }
         }
     }
 
-    /// Writes at most one packet.
+    /// Takes at most one packet out of a pipe, and writes it unless it has farther to go.
     fn deliver(&mut self, direction: PacketDirection) -> Result<Output<()>, Error> {
-        let (pipe, to) = match direction {
-            PacketDirection::Up => (&mut self.up, &self.server),
-            PacketDirection::Down => (&mut self.down, &self.client),
-        };
+        let pipe = self.pipe(direction);
         if pipe.next_due().is_none() {
             return Ok(Output::Timeout(None));
         }
         let now = self.clock.now();
-        match pipe.poll(now) {
+        match self.pipe(direction).poll(now) {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
             Output::Discard(packet) => {
                 self.recycle(packet);
                 Ok(Output::Discard(()))
             }
-            Output::Deliver { mut packet, due } => {
-                let PerEnd { client, server } = &mut self.shims.windows;
-                let window = match direction {
-                    PacketDirection::Up => server,
-                    PacketDirection::Down => client,
+            Output::Deliver { packet, due } => {
+                let arrived = match direction {
+                    PacketDirection::Up => self.shims.distance.hold(due, direction, packet),
+                    PacketDirection::Down => Some(packet),
                 };
-                if let Some(window) = window {
-                    window.cut(&mut packet);
-                }
-                to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
-                self.notes.lateness.record(now.since(due));
-                self.notes.traffic(direction).deliver(now);
-                self.notes.observe(now, direction, Observation::Delivered, &packet);
-                self.recycle(packet);
+                arrived.map_or(Ok(()), |packet| self.write(now, direction, packet, due))?;
                 Ok(Output::Deliver { packet: (), due })
             }
+        }
+    }
+
+    /// Moves at most one packet that had farther to go: to the server, or to the pipe towards the client.
+    fn release_far(&mut self) -> Result<Output<()>, Error> {
+        let now = self.clock.now();
+        let (direction, packet, due) = match self.shims.distance.poll(now) {
+            Output::Deliver { packet: (direction, packet), due } => (direction, packet, due),
+            Output::Discard(_) => return Ok(Output::Discard(())),
+            Output::Timeout(next) => return Ok(Output::Timeout(next)),
+        };
+        match direction {
+            PacketDirection::Up => self.write(now, direction, packet, due)?,
+            PacketDirection::Down => {
+                self.notes.lateness.record(now.since(due));
+                if let Err((_, packet)) = self.pass(now, direction, packet) {
+                    // The capture has it as sent, some packets ago.
+                    self.recycle(packet);
+                }
+            }
+        }
+        Ok(Output::Deliver { packet: (), due })
+    }
+
+    /// Writes a packet that has arrived.
+    fn write(
+        &mut self,
+        now: Time,
+        direction: PacketDirection,
+        mut packet: Packet,
+        due: Time,
+    ) -> Result<(), Error> {
+        let PerEnd { client, server } = &mut self.shims.windows;
+        let (to, window) = match direction {
+            PacketDirection::Up => (&self.server, server),
+            PacketDirection::Down => (&self.client, client),
+        };
+        if let Some(window) = window {
+            window.cut(&mut packet);
+        }
+        to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
+        self.notes.lateness.record(now.since(due));
+        self.notes.traffic(direction).deliver(now);
+        self.notes.observe(now, direction, Observation::Delivered, &packet);
+        self.recycle(packet);
+        Ok(())
+    }
+
+    const fn pipe(&mut self, direction: PacketDirection) -> &mut Pipe<Packet> {
+        match direction {
+            PacketDirection::Up => &mut self.up,
+            PacketDirection::Down => &mut self.down,
         }
     }
 
@@ -214,26 +259,37 @@ impl Relay {
         Output::Deliver { packet: (), due }
     }
 
+    /// Offers a packet that was sent to its pipe, unless it has farther to go before that.
     fn offer(&mut self, now: Time, direction: PacketDirection, packet: Packet) {
-        let pipe = match direction {
-            PacketDirection::Up => &mut self.up,
-            PacketDirection::Down => &mut self.down,
-        };
         self.notes.traffic(direction).count(&packet);
         self.notes.observe(now, direction, Observation::Sent, &packet);
-        let size = Bytes::new(packet.len() as u64);
-        match pipe.handle_with(now, packet, size, |packet, bytes| bytes.extend_from_slice(packet)) {
-            OfferResult::Accepted => {}
-            OfferResult::Dropped(packet) => self.discard(packet, Observation::Dropped),
-            OfferResult::Lost(packet) => self.discard(packet, Observation::Lost),
-        }
-    }
-
-    fn discard(&mut self, packet: Packet, observation: Observation) {
+        let near = match direction {
+            PacketDirection::Up => Some(packet),
+            PacketDirection::Down => self.shims.distance.hold(now, direction, packet),
+        };
+        let Some(Err((observation, packet))) = near.map(|packet| self.pass(now, direction, packet)) else {
+            return;
+        };
         if let Some(tap) = &mut self.notes.tap {
             tap.replace_last(observation);
         }
         self.recycle(packet);
+    }
+
+    /// Offers a packet to its pipe; returns one that was dropped or will be lost.
+    fn pass(
+        &mut self,
+        now: Time,
+        direction: PacketDirection,
+        packet: Packet,
+    ) -> Result<(), (Observation, Packet)> {
+        let size = Bytes::new(packet.len() as u64);
+        let copy = |packet: &Packet, bytes: &mut Packet| bytes.extend_from_slice(packet);
+        match self.pipe(direction).handle_with(now, packet, size, copy) {
+            OfferResult::Accepted => Ok(()),
+            OfferResult::Dropped(packet) => Err((Observation::Dropped, packet)),
+            OfferResult::Lost(packet) => Err((Observation::Lost, packet)),
+        }
     }
 
     fn recycle(&mut self, packet: Packet) {
