@@ -160,6 +160,8 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         // With a receive window of the same size it never limits what is in flight: [`send_buffer_note`].
         send_buffer: _,
         occupancy: _,
+        // A setting of the namespaces: `profile`.
+        unsent_limit: _,
         nagle: _, // [`missing_here`].
         ack_delay,
         counting,

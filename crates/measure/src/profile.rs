@@ -31,6 +31,8 @@ pub struct Profile {
     pub nodelay: bool,
     /// Send buffer that programs request (SO_SNDBUF, which the kernel doubles); `None`: the kernel's default.
     pub send_buffer: Option<Bytes>,
+    /// Unsent bytes in a send buffer from which on a program waits (TCP_NOTSENT_LOWAT, of all sockets).
+    unsent_limit: Option<Bytes>,
     /// Required congestion control of every socket.
     pub congestion: &'static str,
     /// Required payload of a full segment of every socket, bytes.
@@ -138,20 +140,34 @@ impl Profile {
             congestion: Some(congestion),
         });
         let shims = Shims { ack_heartbeat, largest_window, slow_start };
+        let unsent_limit = packets.unsent_limit;
         let segment = if *timestamps { mss.saturating_sub(TIMESTAMPS) } else { mss };
-        Ok(Self { sysctls, metrics, nodelay: !nagle, send_buffer: None, congestion, segment, shims })
+        Ok(Self {
+            sysctls,
+            metrics,
+            nodelay: !nagle,
+            send_buffer: None,
+            unsent_limit,
+            congestion,
+            segment,
+            shims,
+        })
     }
 
     /// Pins the settings of the calling thread's namespace; returns those in force. To be called before the
     /// first connection.
     pub fn pin(&self) -> Result<Vec<Setting>, Error> {
-        self.sysctls.iter().map(Sysctl::pin).chain(REPORTED.iter().map(|name| read(name))).collect()
+        let set = self.sysctls.iter().map(|Sysctl { name, value }| pin(name, value));
+        let limit =
+            self.unsent_limit.map(|limit| pin("net.ipv4.tcp_notsent_lowat", &limit.get().to_string()));
+        set.chain(limit).chain(REPORTED.iter().map(|name| read(name))).collect()
     }
 
     /// Settings in force beyond the namespace's: the routes' metrics (which `netlink` has read back), the
     /// sockets' options and the shims.
     pub fn settings(&self) -> Vec<Setting> {
-        let Self { sysctls: _, metrics, nodelay, send_buffer, congestion, segment, shims } = self;
+        let Self { sysctls: _, metrics, nodelay, send_buffer, unsent_limit: _, congestion, segment, shims } =
+            self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
             &metrics.server;
         let Shims { ack_heartbeat, largest_window, slow_start } = shims;
@@ -202,19 +218,16 @@ const BEFORE_SACK: [Sysctl; 9] = [
 /// Not pinned, but published: they may differ between systems.
 const REPORTED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-impl Sysctl {
-    fn pin(&self) -> Result<Setting, Error> {
-        let Self { name, value } = *self;
-        match fs::write(sysctl_path(name), value) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(unpinned(name, value, "nothing (this kernel has no such setting)"));
-            }
-            Err(error) => return Err(Error::io(format!("set {name} to {value}"))(error)),
+fn pin(name: &'static str, value: &str) -> Result<Setting, Error> {
+    match fs::write(sysctl_path(name), value) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(unpinned(name, value, "nothing (this kernel has no such setting)"));
         }
-        let found = read(name)?;
-        if found.value == value { Ok(found) } else { Err(unpinned(name, value, &found.value)) }
+        Err(error) => return Err(Error::io(format!("set {name} to {value}"))(error)),
     }
+    let found = read(name)?;
+    if found.value == value { Ok(found) } else { Err(unpinned(name, value, &found.value)) }
 }
 
 fn read(name: &str) -> Result<Setting, Error> {

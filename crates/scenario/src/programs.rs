@@ -330,6 +330,12 @@ programs! {
         "Send buffer of a program: 8192 (default: as the stack has it)",
         "8192", quantity::send_buffer, |size| text(size.get())
     }
+    /// Unsent bytes in a send buffer from which on a program waits (`TCP_NOTSENT_LOWAT`), at both ends; default: any number.
+    unsent_limit: Bytes = UnsentLimit {
+        "unsent-limit", "SIZE",
+        "Unsent bytes in a send buffer from which on a program waits, as by TCP_NOTSENT_LOWAT (default: no limit)",
+        "16384", quantity::send_buffer, |size| text(size.get())
+    }
     /// Receive buffer of either program, and so the maximum window (`SO_RCVBUF`); default: the stack's.
     receive_buffer: Bytes = ReceiveBuffer {
         "receive-buffer", "SIZE",
@@ -405,9 +411,27 @@ impl Programs {
     }
 
     const fn socket_settings(&self) -> SocketSettings {
-        let Self { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial, .. } =
-            *self;
-        SocketSettings { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial }
+        let Self {
+            nagle,
+            send_buffer,
+            unsent_limit,
+            receive_buffer,
+            initial_window,
+            idle,
+            rto_min,
+            rto_initial,
+            ..
+        } = *self;
+        SocketSettings {
+            nagle,
+            send_buffer,
+            unsent_limit,
+            receive_buffer,
+            initial_window,
+            idle,
+            rto_min,
+            rto_initial,
+        }
     }
 
     /// Number of pages of a session, at least 1.
@@ -434,6 +458,7 @@ impl Programs {
 struct SocketSettings {
     nagle: Option<bool>,
     send_buffer: Option<Bytes>,
+    unsent_limit: Option<Bytes>,
     receive_buffer: Option<Bytes>,
     initial_window: Option<NonZeroU32>,
     idle: Option<IdleWindow>,
@@ -452,6 +477,7 @@ impl SocketSettings {
         }
         let packets = &mut stack.packets;
         packets.send_buffer = self.send_buffer.unwrap_or(packets.send_buffer);
+        packets.unsent_limit = self.unsent_limit.or(packets.unsent_limit);
         packets.rto.min = self.rto_min.unwrap_or(packets.rto.min);
         packets.rto.initial = self.rto_initial.unwrap_or(packets.rto.initial).max(packets.rto.min);
         packets.rto.max = packets.rto.max.max(packets.rto.initial);
@@ -464,11 +490,20 @@ impl SocketSettings {
 
 impl From<SocketSettings> for Programs {
     fn from(settings: SocketSettings) -> Self {
-        let SocketSettings { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial } =
-            settings;
+        let SocketSettings {
+            nagle,
+            send_buffer,
+            unsent_limit,
+            receive_buffer,
+            initial_window,
+            idle,
+            rto_min,
+            rto_initial,
+        } = settings;
         Self {
             nagle,
             send_buffer,
+            unsent_limit,
             receive_buffer,
             initial_window,
             idle,

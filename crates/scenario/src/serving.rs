@@ -385,7 +385,7 @@ pub fn without_offer(scenario: &Scenario) -> Option<String> {
 fn refuse_sockets(programs: &Programs, protocol: Protocol) -> Result<(), ServingError> {
     use ProgramKey::{
         ClientIdle, IdleAfter, Nagle, ReceiveBuffer, RtoInitial, RtoMin, SendBuffer, ServerConnections,
-        ServerRequests,
+        ServerRequests, UnsentLimit,
     };
     let of_tcp = [
         ClientIdle,
@@ -397,6 +397,7 @@ fn refuse_sockets(programs: &Programs, protocol: Protocol) -> Result<(), Serving
         SendBuffer,
         ServerConnections,
         ServerRequests,
+        UnsentLimit,
     ];
     let set = programs.reported().map(|(key, _)| key).find(|key| of_tcp.contains(key));
     match set.filter(|_| protocol == Protocol::Http3) {

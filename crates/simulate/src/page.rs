@@ -122,6 +122,7 @@ impl Hosts {
             // Part of the stack: `Programs::sockets`.
             nagle: _,
             send_buffer: _,
+            unsent_limit: _,
             receive_buffer: _,
             initial_window: _,
             idle: _,

@@ -62,6 +62,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     let Packets {
         send_buffer,
         occupancy,
+        unsent_limit,
         nagle: nagle_rule,
         ack_delay,
         counting,
@@ -82,6 +83,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         mss: u16::try_from(mss.get()).unwrap_or(u16::MAX),
         send_buffer: saturate(*send_buffer),
         occupancy: *occupancy,
+        unsent_limit: unsent_limit.map(saturate),
         receive_buffer: receive_buffer.map_or(LINUX_RECEIVE, |bytes| ReceiveBuffer::Fixed(saturate(bytes))),
         timestamps: *timestamps,
         window_scaling: *window_scaling,

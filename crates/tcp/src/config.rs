@@ -22,6 +22,8 @@ pub struct Config {
     pub send_buffer: u32,
     /// Bytes that occupy the send buffer.
     pub occupancy: BufferOccupancy,
+    /// Unsent bytes in the send buffer from which on a write blocks (`TCP_NOTSENT_LOWAT`); `None`: any number.
+    pub unsent_limit: Option<u32>,
     /// Receive buffer, which is the advertised window.
     pub receive_buffer: ReceiveBuffer,
     /// Timestamps (RFC 7323), if both ends enable them.

@@ -180,7 +180,7 @@ impl Connection {
             is_early: false,
             unacknowledged: 0,
             next: 0,
-            send: SendBuffer::new(config.send_buffer, config.occupancy),
+            send: SendBuffer::new(config.send_buffer, config.occupancy, config.unsent_limit),
             flight: Flight::new(config.congestion.counting, mss),
             window: Window::new(config.congestion, mss),
             peer: PeerWindow::default(),

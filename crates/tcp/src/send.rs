@@ -20,6 +20,10 @@ pub(super) struct SendBuffer {
     /// Capacity up to which a tuned buffer grows.
     max_capacity: u64,
     occupancy: BufferOccupancy,
+    /// Unsent bytes from which on the application is blocked.
+    unsent_limit: Option<u64>,
+    /// First number that has not been sent.
+    unsent: u64,
     /// First number that still occupies the buffer.
     freed: u64,
     /// Data that did not fit: the application is blocked until it fits.
@@ -32,9 +36,11 @@ const SEGMENT_OVERHEAD: u64 = 640;
 const DESCRIPTOR: u64 = 256;
 /// `TCP_INIT_CWND`.
 const MIN_WINDOW: u64 = 10;
+/// Data for which `tcp_sendmsg` looks at the limit once: that of a buffer for segmentation offload, 44 segments of 1,460 bytes.
+const OFFLOADED: u64 = 44 * 1_460;
 
 impl SendBuffer {
-    pub(super) fn new(capacity: u32, occupancy: BufferOccupancy) -> Self {
+    pub(super) fn new(capacity: u32, occupancy: BufferOccupancy, unsent_limit: Option<u32>) -> Self {
         Self {
             writes: VecDeque::new(),
             start: 1,
@@ -45,6 +51,8 @@ impl SendBuffer {
             },
             max_capacity: u64::from(capacity),
             occupancy,
+            unsent_limit: unsent_limit.map(u64::from),
+            unsent: 1,
             freed: 1,
             blocked: VecDeque::new(),
         }
@@ -83,6 +91,10 @@ impl SendBuffer {
         if is_tuned && 3 * (self.end - self.freed) > 2 * self.capacity {
             return false;
         }
+        // `tcp_stream_memory_free`: it is woken when less than half of the limit is unsent.
+        if self.unsent_limit.is_some_and(|limit| 2 * (self.end - self.unsent) >= limit) {
+            return false;
+        }
         self.accept();
         self.end > before
     }
@@ -90,7 +102,11 @@ impl SendBuffer {
     /// Accepts what fits of the blocked data.
     fn accept(&mut self) {
         while let Some(first) = self.blocked.front_mut() {
-            let space = self.capacity.saturating_sub(self.end - self.freed);
+            let mut space = self.capacity.saturating_sub(self.end - self.freed);
+            if let Some(limit) = self.unsent_limit {
+                let is_below = self.end - self.unsent < limit;
+                space = space.min(if is_below { OFFLOADED } else { 0 });
+            }
             if space == 0 {
                 break;
             }
@@ -114,6 +130,7 @@ impl SendBuffer {
 
     /// Records that everything before `number` has been sent.
     pub(super) fn sent(&mut self, number: u64) {
+        self.unsent = number.min(self.end).max(self.unsent);
         match self.occupancy {
             BufferOccupancy::Unacknowledged | BufferOccupancy::Tuned => {}
             BufferOccupancy::Unsent => self.freed = number.min(self.end).max(self.freed),
@@ -174,7 +191,7 @@ mod tests {
 
     #[test]
     fn tuned_buffer_grows_with_the_window_and_wakes_its_writer_when_a_third_is_free() {
-        let mut buffer = SendBuffer::new(4 << 20, BufferOccupancy::Tuned);
+        let mut buffer = SendBuffer::new(4 << 20, BufferOccupancy::Tuned, None);
         buffer.tune(10, 1_460);
         // The default of Linux for an MSS of 1,460 bytes, as `ss` shows it: 87,040.
         buffer.write(Payload::from(vec![0; 100_000]));
@@ -189,8 +206,20 @@ mod tests {
     }
 
     #[test]
+    fn limit_of_unsent_bytes_blocks_a_writer_until_half_of_it_has_been_sent() {
+        let mut buffer = SendBuffer::new(4 << 20, BufferOccupancy::Unacknowledged, Some(16_384));
+        buffer.write(Payload::from(vec![0; 100_000]));
+        assert_eq!(buffer.end() - 1, OFFLOADED, "the limit is looked at once");
+        buffer.sent(1 + OFFLOADED - 8_192);
+        assert!(!buffer.unblock(), "half of the limit is unsent");
+        buffer.sent(1 + OFFLOADED - 8_191);
+        assert!(buffer.unblock() && !buffer.is_blocked());
+        assert_eq!(buffer.end() - 1, 100_000);
+    }
+
+    #[test]
     fn write_beyond_the_capacity_is_blocked_and_accepted_in_order() {
-        let mut buffer = SendBuffer::new(4, BufferOccupancy::Unacknowledged);
+        let mut buffer = SendBuffer::new(4, BufferOccupancy::Unacknowledged, None);
         buffer.write(Payload::from(&b"abcdef"[..]));
         assert!(buffer.is_blocked());
         buffer.write(Payload::from(&b"g"[..]));
@@ -205,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_slice_may_span_writes() {
-        let mut buffer = SendBuffer::new(100, BufferOccupancy::Unacknowledged);
+        let mut buffer = SendBuffer::new(100, BufferOccupancy::Unacknowledged, None);
         for text in ["ab", "c", "def"] {
             buffer.write(Payload::from(text.as_bytes()));
         }

@@ -118,6 +118,7 @@ pub(crate) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
         dhttp: _,
         nagle: _,
         send_buffer: _,
+        unsent_limit: _,
         // Parts of the stack that the kernel lacks are refused by [`crate::fidelity`].
         receive_buffer: _,
         initial_window: _,

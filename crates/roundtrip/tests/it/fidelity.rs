@@ -37,6 +37,7 @@ fn with_its_send_buffer(stack: &Stack) -> Stack {
     let packets = Packets {
         send_buffer: Stack::LINUX.packets.send_buffer,
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         ..stack.packets.clone()
     };
     Stack { packets, ..stack.clone() }

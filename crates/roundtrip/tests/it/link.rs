@@ -95,7 +95,7 @@ fn signals_are_passed_on_and_processes_left_behind_are_ended() {
     let left = temporary("left");
     // The shell exits when it gets SIGTERM; its child in another session would outlive it.
     let script = format!(
-        "setsid sleep 300 & echo $! > {0}.new; mv {0}.new {0}; trap 'exit 42' TERM; while :; do sleep 0.05; done",
+        "trap 'exit 42' TERM; setsid sleep 300 & echo $! > {0}.new; mv {0}.new {0}; while :; do sleep 0.05; done",
         left.display()
     );
     let mut command = Command::new(PROGRAM);

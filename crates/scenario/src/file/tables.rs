@@ -140,11 +140,12 @@ enum StackKey {
 
 impl StackKey {
     /// Keys of the first level that change a stack.
-    const CHANGES: [Key; 11] = [
+    const CHANGES: [Key; 12] = [
         Key::Acks,
         Key::Sharing,
         Key::Program(ProgramKey::Nagle),
         Key::Program(ProgramKey::SendBuffer),
+        Key::Program(ProgramKey::UnsentLimit),
         Key::Program(ProgramKey::ReceiveBuffer),
         Key::Program(ProgramKey::InitialWindow),
         Key::Program(ProgramKey::Idle),

@@ -16,9 +16,10 @@ pub struct ClientStack {
 
 impl ClientStack {
     /// Keys of its settings, as of both ends.
-    pub(crate) const KEYS: [ProgramKey; 7] = [
+    pub(crate) const KEYS: [ProgramKey; 8] = [
         ProgramKey::Nagle,
         ProgramKey::SendBuffer,
+        ProgramKey::UnsentLimit,
         ProgramKey::ReceiveBuffer,
         ProgramKey::InitialWindow,
         ProgramKey::Idle,

@@ -97,7 +97,7 @@ fn valid_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::Dhttp => {
                 one_of(vec!["paper", "internet", "paper+parts", "internet+loss-by-prefix+parts"])
             }
-            ProgramKey::SendBuffer | ProgramKey::ReceiveBuffer => {
+            ProgramKey::SendBuffer | ProgramKey::UnsentLimit | ProgramKey::ReceiveBuffer => {
                 (1..=1_073_741_824_u64).prop_map(|size| size.to_string()).boxed()
             }
         },

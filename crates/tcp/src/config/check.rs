@@ -43,6 +43,7 @@ impl Config {
             mss,
             send_buffer,
             occupancy: _,
+            unsent_limit: _,
             receive_buffer,
             timestamps,
             window_scaling: _,

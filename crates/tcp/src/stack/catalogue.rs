@@ -93,6 +93,7 @@ const PERIOD: Stack = Stack {
         // The same default for both buffers.
         send_buffer: Bytes::new(16_384),
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         // `papers/p-http#figure-4`: 1460, 1460 and 1176 bytes of one write leave together.
         nagle: Nagle::OnEntry,
         // "170-190 ms" and "becomes synchronized" (`papers/p-http`, section 2.2).
@@ -177,6 +178,7 @@ const LINUX_2_0: Stack = Stack {
     packets: Packets {
         send_buffer: Bytes::new(32_767),
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         nagle: Nagle::PerSegment,
         // tcp_delack_estimator, tcp_send_delayed_ack of 2.0.30 and later.
         ack_delay: AckDelay::Estimated,
@@ -220,6 +222,7 @@ const SOLARIS: Stack = Stack {
         // It is compared with the unsent bytes (TCP_UNSENT_BYTES in OpenSolaris, which has the same TCP by
         // Mentat).
         occupancy: BufferOccupancy::Unsent,
+        unsent_limit: None,
         nagle: Nagle::PerSegment,
         // tcp_deferred_ack_interval.
         ack_delay: AckDelay::Fixed(Duration::from_millis(50)),
@@ -263,6 +266,7 @@ const NT: Stack = Stack {
         // AFD's DefaultSendWindow.
         send_buffer: Bytes::new(8_192),
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         nagle: Nagle::PerSegment,
         handshake_opens: false,
         initial_threshold: None,
@@ -311,6 +315,7 @@ const LINUX: Stack = Stack {
         // The maximum of tcp_wmem.
         send_buffer: Bytes::new(4 << 20),
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         nagle: Nagle::Minshall,
         // TCP_DELACK_MIN; the rest adapts to arrivals.
         ack_delay: AckDelay::Fixed(Duration::from_millis(40)),

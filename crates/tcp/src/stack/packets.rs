@@ -16,6 +16,8 @@ pub struct Packets {
     pub send_buffer: Bytes,
     /// Bytes that occupy the send buffer.
     pub occupancy: BufferOccupancy,
+    /// Unsent bytes in the send buffer from which on a write blocks (`TCP_NOTSENT_LOWAT`); `None`: any number.
+    pub unsent_limit: Option<Bytes>,
     /// Variant of Nagle's algorithm, where it is on.
     pub nagle: Nagle,
     /// Delay of the odd segment's acknowledgement. Current Linux has rules of its own.

@@ -166,6 +166,39 @@ fn urgent_response_overtakes_what_is_not_in_the_send_buffer() {
 }
 
 #[test]
+fn urgent_response_waits_for_less_where_unsent_bytes_are_limited() {
+    let after = |plus| vec![Dependency { plus: Duration::from_millis(plus), ..Dependency::on_end(0) }];
+    let objects = vec![
+        Object::sized(Bytes::new(20_000)),
+        Object {
+            priority: Priority::Lowest,
+            kind: Kind::Image,
+            after: after(0),
+            ..Object::sized(Bytes::new(3_000_000))
+        },
+        Object {
+            priority: Priority::Highest,
+            kind: Kind::StyleSheet,
+            after: after(800),
+            ..Object::sized(Bytes::new(30_000))
+        },
+    ];
+    let page = Page::of("late", objects);
+    let ends = |unsent_limit| {
+        let mut stack = Stack::named("linux").unwrap();
+        stack.packets.unsent_limit = unsent_limit;
+        let mut scenario = Scenario::new(network(20), page.clone(), Protocol::Http2, stack);
+        scenario.tls = Tls::V13;
+        let fetched = Experiment::new(&scenario, Hosts::default()).unwrap().run(0, false).unwrap();
+        [1, 2].map(|object| completed(&fetched, object))
+    };
+    let ([large, urgent], [same, earlier]) = (ends(None), ends(Some(Bytes::new(16_384))));
+    // The link is as busy: they differ by a frame.
+    assert!(large.since(same) < Duration::from_millis(1), "{large:?}, {same:?}");
+    assert!(urgent.since(earlier) > Duration::from_millis(150), "{urgent:?}, {earlier:?}");
+}
+
+#[test]
 fn dependencies_are_met_at_their_moments() {
     let after = |at, plus| vec![Dependency { on: 0, at, plus }];
     let late = Duration::from_millis(40);

@@ -80,6 +80,7 @@ pub(crate) fn period() -> Config {
         mss: 1460,
         send_buffer: 16_384,
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         receive_buffer: ReceiveBuffer::Fixed(16_384),
         timestamps: false,
         window_scaling: false,
@@ -121,6 +122,7 @@ pub(crate) fn linux() -> Config {
     Config {
         send_buffer: 1 << 20,
         occupancy: BufferOccupancy::Unacknowledged,
+        unsent_limit: None,
         receive_buffer: ReceiveBuffer::Growing { initial: 65_535, max: 6_291_456 },
         timestamps: true,
         window_scaling: true,
