@@ -29,6 +29,17 @@ pub enum Error {
     /// The log of this name is empty.
     #[error("{0}: the log is empty; name another log")]
     Empty(String),
+    /// Most requests are further out of order than the window.
+    #[error(
+        "{late} of {requests} requests are further out of order than --window, so that most would be left out; give each \
+         log by its name, sort the lines by time, or give a larger --window"
+    )]
+    OutOfOrder {
+        /// Number of these.
+        late: u64,
+        /// Number of all requests.
+        requests: u64,
+    },
     /// The format of the log of this name is unknown.
     #[error("{0}: unknown access log format; name it")]
     UnknownFormat(String),

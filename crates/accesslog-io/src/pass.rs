@@ -342,6 +342,10 @@ impl Shared<'_> {
             }
         };
         let (read, late) = merged_logs.finish();
+        let requests = read.iter().map(|read| read.tally.records).sum();
+        if late > requests / 2 {
+            return Err(Error::OutOfOrder { late, requests });
+        }
         Ok(PassResult { counts, loads, read, late })
     }
 }

@@ -49,6 +49,16 @@ pub enum Refusal {
          nginx `listen ... http2`), or choose another --protocol"
     )]
     WrongProtocol(&'static str),
+    /// Its response is not TLS.
+    #[error(
+        "does not speak TLS here; give an address that begins with http://, or the port of a server that does"
+    )]
+    NotTls,
+    /// The server ended the handshake of QUIC, for this reason.
+    #[error(
+        "refuses the handshake ({0}); where it has certificates for names only, give a name instead of an address"
+    )]
+    Handshake(String),
     /// Its response is not HTTP/1; these are its first bytes.
     #[error(
         "does not speak HTTP/1 here: its response begins with `{0}`; give the port of a server that does, or \
@@ -298,17 +308,24 @@ fn of_http3(failed: http3::ConnectError) -> Refusal {
             if error.reason.starts_with("invalid peer certificate") =>
         {
             let why = error.reason.trim_start_matches("invalid peer certificate: ");
-            Refusal::Certificate(if why == "UnknownIssuer" {
-                UNKNOWN_ISSUER.to_owned()
-            } else {
-                why.to_owned()
+            Refusal::Certificate(match why {
+                "UnknownIssuer" => UNKNOWN_ISSUER.to_owned(),
+                why if why.contains(CA_CERTIFICATE.0) => CA_CERTIFICATE.1.to_owned(),
+                why => why.to_owned(),
             })
+        }
+        http3::ConnectError::Quic(ConnectionError::ConnectionClosed(close))
+            if (ALERTS..ALERTS << 1).contains(&u64::from(close.error_code)) =>
+        {
+            Refusal::Handshake(close.error_code.to_string())
         }
         http3::ConnectError::Quic(error) => Refusal::NoResponse(error.to_string()),
     }
 }
 
 const UNKNOWN_ISSUER: &str = "unknown issuer";
+/// webpki's error, which has no text of its own, and what it says.
+const CA_CERTIFICATE: (&str, &str) = ("CaUsedAsEndEntity", "it is a CA certificate, not a server's");
 
 /// TLS's reason, if it is TLS that failed; `protocol` was offered to the server.
 fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
@@ -316,7 +333,7 @@ fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
         | rustls::Error::NoApplicationProtocol => Some(Refusal::Another(protocol)),
         rustls::Error::InvalidCertificate(why) => Some(Refusal::Certificate(of_certificate(why))),
-        rustls::Error::InvalidMessage(_) => Some(Refusal::WrongProtocol("TLS")),
+        rustls::Error::InvalidMessage(_) => Some(Refusal::NotTls),
         _ => None,
     }
 }
@@ -324,10 +341,7 @@ fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
 fn of_certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => UNKNOWN_ISSUER.to_owned(),
-        // webpki's error has no text: a CA certificate is not a server's.
-        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            "it is a CA certificate, not a server's".to_owned()
-        }
+        other if format!("{other:?}").contains(CA_CERTIFICATE.0) => CA_CERTIFICATE.1.to_owned(),
         other => other.to_string(),
     }
 }

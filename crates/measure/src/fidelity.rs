@@ -160,13 +160,12 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         // With a receive window of the same size it never limits what is in flight: [`send_buffer_note`].
         send_buffer: _,
         occupancy: _,
-        // A setting of the namespaces: `profile`.
-        unsent_limit: _,
         nagle: _, // [`missing_here`].
         ack_delay,
         counting,
-        // The initial window of the end that opens the connection: [`crate::profile`].
+        // The initial window of the end that opens the connection, and a sysctl: [`crate::profile`].
         handshake_opens: _,
+        unsent_limit: _,
         initial_threshold,
         recovery: _,
         restart,
@@ -181,7 +180,6 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
     } = packets;
     let is_shimmed = *growth == Growth::PerAcknowledgement;
     let fixed = receive_buffer.as_ref().map(|size| size.get());
-    let largest = fixed.unwrap_or(u64::MAX);
     let is_delay_known = match acks {
         Acks::Heartbeat => *ack_delay == AckDelay::Fixed(HEARTBEAT),
         Acks::EverySegment | Acks::QuickThenDelayed | Acks::Timer | Acks::Delayed | Acks::NoDelayed => true,
@@ -205,7 +203,10 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         (!is_shimmed || (*idle == Idle::Unchanged && !window_scaling), StackPart::Growth),
         (has_counting, StackPart::Counting),
         (is_shimmed || *cwnd_validation, StackPart::UnusedGrowth),
-        (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), StackPart::Threshold),
+        (
+            initial_threshold.is_none_or(|limit| limit.get() >= fixed.unwrap_or(u64::MAX)),
+            StackPart::Threshold,
+        ),
         (has_idle, StackPart::Idle),
         (fixed.is_none_or(|size| size <= MAX_UNSCALED_WINDOW && !window_scaling), StackPart::ReceiveBuffer),
         (*sharing == Sharing::None, StackPart::Sharing),

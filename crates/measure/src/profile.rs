@@ -7,6 +7,7 @@
 //! The link in front of Linux imitates two behaviours of 1996 that Linux lacks: 4.4BSD's 200 ms heartbeat of
 //! ACKs, and a window that counts acknowledgements.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::ErrorKind;
 
@@ -31,8 +32,6 @@ pub struct Profile {
     pub nodelay: bool,
     /// Send buffer that programs request (SO_SNDBUF, which the kernel doubles); `None`: the kernel's default.
     pub send_buffer: Option<Bytes>,
-    /// Unsent bytes in a send buffer from which on a program waits (TCP_NOTSENT_LOWAT, of all sockets).
-    unsent_limit: Option<Bytes>,
     /// Required congestion control of every socket.
     pub congestion: &'static str,
     /// Required payload of a full segment of every socket, bytes.
@@ -64,7 +63,7 @@ pub struct Setting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sysctl {
     name: &'static str,
-    value: &'static str,
+    value: Cow<'static, str>,
 }
 
 impl Profile {
@@ -81,11 +80,11 @@ impl Profile {
             acks,
             growth,
             congestion,
-            idle,
+            idle: _,
             nagle,
-            sack,
+            sack: _,
             timestamps,
-            window_scaling,
+            window_scaling: _,
             receive_buffer,
             // Parts that the kernel lacks are refused by [`crate::fidelity`].
             packets,
@@ -110,18 +109,6 @@ impl Profile {
         let largest_window = receive_buffer
             .map(|size| u16::try_from(size.get()).map_err(|_| refused(StackPart::ReceiveBuffer)))
             .transpose()?;
-        let mut sysctls = vec![
-            on_or_off("net.ipv4.tcp_sack", *sack),
-            on_or_off("net.ipv4.tcp_timestamps", *timestamps),
-            on_or_off("net.ipv4.tcp_window_scaling", *window_scaling),
-            on_or_off("net.ipv4.tcp_slow_start_after_idle", *idle == Idle::Restarted),
-            on_or_off("net.ipv4.tcp_moderate_rcvbuf", receive_buffer.is_none()),
-            // Runs must be independent of one another.
-            Sysctl { name: "net.ipv4.tcp_no_metrics_save", value: "1" },
-        ];
-        if !sack {
-            sysctls.extend(BEFORE_SACK);
-        }
         let (ack_heartbeat, quick_acks) = match acks {
             Acks::EverySegment => (false, Some(true)),
             // The kernel acknowledges everything immediately, so that the shim alone decides.
@@ -140,34 +127,21 @@ impl Profile {
             congestion: Some(congestion),
         });
         let shims = Shims { ack_heartbeat, largest_window, slow_start };
-        let unsent_limit = packets.unsent_limit;
         let segment = if *timestamps { mss.saturating_sub(TIMESTAMPS) } else { mss };
-        Ok(Self {
-            sysctls,
-            metrics,
-            nodelay: !nagle,
-            send_buffer: None,
-            unsent_limit,
-            congestion,
-            segment,
-            shims,
-        })
+        let sysctls = sysctls(stack);
+        Ok(Self { sysctls, metrics, nodelay: !nagle, send_buffer: None, congestion, segment, shims })
     }
 
     /// Pins the settings of the calling thread's namespace; returns those in force. To be called before the
     /// first connection.
     pub fn pin(&self) -> Result<Vec<Setting>, Error> {
-        let set = self.sysctls.iter().map(|Sysctl { name, value }| pin(name, value));
-        let limit =
-            self.unsent_limit.map(|limit| pin("net.ipv4.tcp_notsent_lowat", &limit.get().to_string()));
-        set.chain(limit).chain(REPORTED.iter().map(|name| read(name))).collect()
+        self.sysctls.iter().map(Sysctl::pin).chain(REPORTED.iter().map(|name| read(name))).collect()
     }
 
     /// Settings in force beyond the namespace's: the routes' metrics (which `netlink` has read back), the
     /// sockets' options and the shims.
     pub fn settings(&self) -> Vec<Setting> {
-        let Self { sysctls: _, metrics, nodelay, send_buffer, unsent_limit: _, congestion, segment, shims } =
-            self;
+        let Self { sysctls: _, metrics, nodelay, send_buffer, congestion, segment, shims } = self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
             &metrics.server;
         let Shims { ack_heartbeat, largest_window, slow_start } = shims;
@@ -204,40 +178,64 @@ const TIMESTAMPS: u32 = 12;
 /// Settings without the loss recovery and the batching that came after selective acknowledgements, for a
 /// stack without them.
 const BEFORE_SACK: [Sysctl; 9] = [
-    Sysctl { name: "net.ipv4.tcp_dsack", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_recovery", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_early_retrans", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_frto", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_ecn", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_autocorking", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_fastopen", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_mtu_probing", value: "0" },
-    Sysctl { name: "net.ipv4.tcp_min_tso_segs", value: "1" },
+    Sysctl::fixed("net.ipv4.tcp_dsack", "0"),
+    Sysctl::fixed("net.ipv4.tcp_recovery", "0"),
+    Sysctl::fixed("net.ipv4.tcp_early_retrans", "0"),
+    Sysctl::fixed("net.ipv4.tcp_frto", "0"),
+    Sysctl::fixed("net.ipv4.tcp_ecn", "0"),
+    Sysctl::fixed("net.ipv4.tcp_autocorking", "0"),
+    Sysctl::fixed("net.ipv4.tcp_fastopen", "0"),
+    Sysctl::fixed("net.ipv4.tcp_mtu_probing", "0"),
+    Sysctl::fixed("net.ipv4.tcp_min_tso_segs", "1"),
 ];
 
 /// Not pinned, but published: they may differ between systems.
 const REPORTED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-fn pin(name: &'static str, value: &str) -> Result<Setting, Error> {
-    match fs::write(sysctl_path(name), value) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(unpinned(name, value, "nothing (this kernel has no such setting)"));
-        }
-        Err(error) => return Err(Error::io(format!("set {name} to {value}"))(error)),
+impl Sysctl {
+    const fn fixed(name: &'static str, value: &'static str) -> Self {
+        Self { name, value: Cow::Borrowed(value) }
     }
-    let found = read(name)?;
-    if found.value == value { Ok(found) } else { Err(unpinned(name, value, &found.value)) }
+
+    fn pin(&self) -> Result<Setting, Error> {
+        let Self { name, value } = self;
+        match fs::write(sysctl_path(name), &**value) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(unpinned(name, value, "nothing (this kernel has no such setting)"));
+            }
+            Err(error) => return Err(Error::io(format!("set {name} to {value}"))(error)),
+        }
+        let found = read(name)?;
+        if found.value == *value { Ok(found) } else { Err(unpinned(name, value, &found.value)) }
+    }
+}
+
+/// Settings of the namespaces of both hosts.
+fn sysctls(stack: &Stack) -> Vec<Sysctl> {
+    let on_or_off = |name, on| Sysctl::fixed(name, if on { "1" } else { "0" });
+    let mut sysctls = vec![
+        on_or_off("net.ipv4.tcp_sack", stack.sack),
+        on_or_off("net.ipv4.tcp_timestamps", stack.timestamps),
+        on_or_off("net.ipv4.tcp_window_scaling", stack.window_scaling),
+        on_or_off("net.ipv4.tcp_slow_start_after_idle", stack.idle == Idle::Restarted),
+        on_or_off("net.ipv4.tcp_moderate_rcvbuf", stack.receive_buffer.is_none()),
+        // Runs must be independent of one another.
+        Sysctl::fixed("net.ipv4.tcp_no_metrics_save", "1"),
+    ];
+    if !stack.sack {
+        sysctls.extend(BEFORE_SACK);
+    }
+    let name = "net.ipv4.tcp_notsent_lowat";
+    let limit = stack.packets.unsent_limit.map(|limit| limit.get().to_string());
+    sysctls.extend(limit.map(|limit| Sysctl { name, value: limit.into() }));
+    sysctls
 }
 
 fn read(name: &str) -> Result<Setting, Error> {
     let value = fs::read_to_string(sysctl_path(name)).map_err(Error::io(format!("read {name}")))?;
     let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Setting { name: name.to_owned(), value })
-}
-
-const fn on_or_off(name: &'static str, on: bool) -> Sysctl {
-    Sysctl { name, value: if on { "1" } else { "0" } }
 }
 
 fn as_u32(size: Bytes, quantity: &str) -> Result<u32, Error> {
@@ -270,7 +268,8 @@ mod tests {
         assert_eq!(profile.shims, Shims { ack_heartbeat: true, largest_window: Some(16_384), slow_start });
         assert_eq!(profile.metrics.server.window, Some(16_384));
         assert!(profile.nodelay);
-        let value = |name| profile.sysctls.iter().find(|sysctl| sysctl.name == name).map(|found| found.value);
+        let value =
+            |name| profile.sysctls.iter().find(|sysctl| sysctl.name == name).map(|found| &*found.value);
         assert_eq!(value("net.ipv4.tcp_sack"), Some("0"));
         assert_eq!(value("net.ipv4.tcp_early_retrans"), Some("0"));
         assert_eq!(value("net.ipv4.tcp_slow_start_after_idle"), Some("0"));

@@ -19,6 +19,14 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
     DURATION.read(text).map(Duration::from_nanos)
 }
 
+/// Parses a duration above 0, up to 1 hour.
+///
+/// # Errors
+/// An invalid duration, or one out of that range.
+pub fn positive_duration(text: &str) -> Result<Duration, ValueError> {
+    POSITIVE_DURATION.read(text).map(Duration::from_nanos)
+}
+
 /// Parses a sending rate, from 1 bit/s to 1 Tbit/s: `10Mbit`, `10Mbit/s`, `10Mbps`, `1.02Mibit`, `1.25MB/s`.
 ///
 /// # Errors
@@ -257,6 +265,8 @@ const DURATION: Quantity = Quantity {
     min: (0, "0ms"),
     max: (3_600_000_000_000, "1h"),
 };
+
+const POSITIVE_DURATION: Quantity = Quantity { min: (1, "1ns"), ..DURATION };
 
 /// Rates, in thousandths of a bit per second.
 const RATE: Quantity = Quantity {

@@ -35,19 +35,19 @@ pub fn party_name(sender: Side, party: Party) -> &'static str {
 
 /// Returns all fixes in one line.
 pub fn line(flow: &FlowReport, finding: &Finding) -> String {
-    let fix = |(party, change)| format!("{}: {change}", party_of(finding, party));
-    flow.fixes_of(finding).into_iter().map(fix).collect::<Vec<_>>().join("; ")
+    fixes_of(FindingRef::Packets(flow, finding)).join("; ")
 }
 
-/// Returns all fixes of a verdict's finding in one line.
-pub fn line_of(finding_ref: FindingRef<'_>) -> String {
+/// Returns the fixes of a verdict's finding, each with its party.
+pub fn fixes_of(finding_ref: FindingRef<'_>) -> Vec<String> {
     match finding_ref {
-        FindingRef::Packets(flow, finding) => line(flow, finding),
-        FindingRef::Sockets(row) => joined(row.cause.about().fixes, row.side),
+        FindingRef::Packets(flow, finding) => {
+            let fix = |(party, change)| format!("{}: {change}", party_of(finding, party));
+            flow.fixes_of(finding).into_iter().map(fix).collect()
+        }
+        FindingRef::Sockets(row) => {
+            let fix = |Fix { party, change }: &Fix| format!("{}: {change}", party_name(row.side, *party));
+            row.cause.about().fixes.iter().map(fix).collect()
+        }
     }
-}
-
-fn joined(fixes: &[Fix], side: Side) -> String {
-    let fix = |Fix { party, change }: &Fix| format!("{}: {change}", party_name(side, *party));
-    fixes.iter().map(fix).collect::<Vec<_>>().join("; ")
 }

@@ -24,7 +24,7 @@ use wire::Duration;
 use crate::span::{moment, shown};
 use crate::verdict::{Case, FindingRef, Outcome};
 use crate::watched::view::program;
-use crate::{advice, verdict};
+use crate::{advice, request, verdict};
 
 /// Formats the cost: `75 ms lost`, `230 ms lost in 3 stalls`, with the share of runs where there are several.
 fn cost(case: &Case<'_>, captures: usize) -> String {
@@ -40,8 +40,9 @@ fn cost(case: &Case<'_>, captures: usize) -> String {
 fn example(case: &Case<'_>) -> String {
     let what = case.key.cause.about().description;
     match case.worst {
-        (capture, FindingRef::Packets(_, finding)) => {
-            format!("{what} At {}, {}.", moment(finding.at, capture.started), finding.evidence)
+        (capture, FindingRef::Packets(flow, finding)) => {
+            let (at, request) = (moment(finding.at, capture.started), request::phrase(flow, finding));
+            format!("{what} At {at}{request}, {}.", finding.evidence)
         }
         (_, FindingRef::Sockets(row)) => format!("{what} In {}, {}.", program(row), row.evidence),
     }
@@ -49,7 +50,7 @@ fn example(case: &Case<'_>) -> String {
 
 /// Returns the fixes of a case in one line.
 fn fix(case: &Case<'_>) -> String {
-    advice::line_of(case.worst.1)
+    advice::fixes_of(case.worst.1).join("; ")
 }
 
 /// Returns the reason why a case does not fail; `None` if it does.

@@ -2,6 +2,7 @@
 //!
 //! Findings and verdicts are results, and exit with 1.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -91,6 +92,13 @@ fn print_help(help_request: &clap::Error) -> ExitCode {
     }
 }
 
+impl Failure {
+    /// Returns the failure of a flag with an invalid value.
+    pub fn of_flag<E: fmt::Display>(flag: &str) -> impl Fn(E) -> Self {
+        move |error| Self::Value(format!("--{flag}: {error}"))
+    }
+}
+
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         Self::Flags(Box::new(error))
@@ -124,6 +132,7 @@ impl From<accesslog_io::Error> for Failure {
             | Error::NoFile(_)
             | Error::Empty(_)
             | Error::TooMuchMemory(_)
+            | Error::OutOfOrder { .. }
             | Error::MixedTimes) => Self::Value(error.to_string()),
         }
     }

@@ -28,7 +28,7 @@ use crate::failure::Failure;
 
 /// Returns the value of a flag, or an error that names the flag.
 pub fn value<T>(flag: &str, value: Result<T, impl fmt::Display>) -> Result<T, Failure> {
-    value.map_err(|error| Failure::Value(format!("--{flag}: {error}")))
+    value.map_err(Failure::of_flag(flag))
 }
 
 /// Parses a number above zero.

@@ -52,8 +52,7 @@ pub fn changed(pages: Vec<Page>, flags: &WhatIfFlags) -> Result<Vec<Page>, Failu
     let changes = changes(flags)?;
     let page = |page: Page| {
         changes.iter().try_fold(page, |page, change| {
-            page.changed(std::slice::from_ref(change))
-                .map_err(|error| Failure::Value(format!("--{}: {error}", change.name())))
+            page.changed(std::slice::from_ref(change)).map_err(Failure::of_flag(change.name()))
         })
     };
     pages.into_iter().map(page).collect()

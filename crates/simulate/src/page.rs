@@ -119,7 +119,7 @@ impl Hosts {
             server_requests,
             server_close,
             dhttp,
-            // Part of the stack: `Programs::sockets`.
+            // Part of the stack: `Programs::sockets`, and of TCP's configuration: `Experiment::host`.
             nagle: _,
             send_buffer: _,
             unsent_limit: _,
@@ -128,7 +128,6 @@ impl Hosts {
             idle: _,
             rto_min: _,
             rto_initial: _,
-            // Part of TCP's configuration: `Experiment::host`.
             idle_after: _,
         } = *programs;
         let add = |time: &mut Duration, added: Option<Duration>| *time += added.unwrap_or_default();

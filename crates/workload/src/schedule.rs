@@ -57,17 +57,23 @@ impl Leg {
 /// ramp.
 ///
 /// # Errors
-/// An invalid list, a rate above ten million a second, or an invalid duration.
+/// An invalid list, a rate above ten million a second, an invalid duration, or a schedule without requests.
 pub fn legs(text: &str, duration: Duration) -> Result<Vec<Leg>, ValueError> {
-    text.split(',').map(|part| leg(part, duration)).collect()
+    let legs = text.split(',').map(|part| leg(part, duration)).collect::<Result<Vec<_>, _>>()?;
+    let has_requests = |leg: &Leg| leg.duration > Duration::ZERO && leg.from + leg.to > 0.0;
+    match legs.iter().any(has_requests) {
+        true => Ok(legs),
+        false => Err(no_rate(text)),
+    }
+}
+
+fn no_rate(given: &str) -> ValueError {
+    let example = "requests a second, such as 100, 100:30s or 0..100:60s";
+    ValueError::NotA { what: "a rate above zero for a time above zero", given: given.to_owned(), example }
 }
 
 fn leg(part: &str, duration: Duration) -> Result<Leg, ValueError> {
-    let invalid = || ValueError::NotA {
-        what: "a rate",
-        given: part.to_owned(),
-        example: "requests a second, such as 100, 100:30s or 0..100:60s",
-    };
+    let invalid = || no_rate(part);
     let (rates, duration) = match part.split_once(':') {
         Some((rates, duration)) => (rates, quantity::duration(duration)?),
         None => (part, duration),

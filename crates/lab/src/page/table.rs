@@ -43,7 +43,7 @@ fn summary(page: &Page) -> String {
     let RecordedTimes { content_loaded: _, load, last_end, before_load: _, client_time: _ } =
         page.recorded.unwrap_or_default();
     let recorded = [("load", load), ("last response", last_end)]
-        .map(|(event, time)| Some(format!("{event} at {} ms", millis(time?))));
+        .map(|(event, time)| Some(format!("{event} at {:.0} ms", time?.as_millis_f64())));
     let recorded: Vec<String> = recorded.into_iter().flatten().collect();
     let recorded =
         if recorded.is_empty() { String::new() } else { format!("; recorded: {}", recorded.join(", ")) };

@@ -6,10 +6,10 @@ use diagnose::plot::Plot;
 use diagnose::{FlowReport, Share, Side};
 use wire::{Duration, Time};
 
-use super::{cost, example, fix, one_line, reason};
+use super::{cost, example, one_line, reason};
 use crate::span::shown;
 use crate::verdict::{Case, FindingRef, Outcome, Verdict};
-use crate::{Capture, headline};
+use crate::{Capture, advice, headline};
 
 /// Returns the document.
 pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
@@ -53,7 +53,8 @@ fn row(case: &Case<'_>, captures: usize) -> String {
 }
 
 fn section(case: &Case<'_>) -> String {
-    let fixes = fix(case).split("; ").map(|fix| format!("- {}\n", escaped(fix))).collect::<String>();
+    let fixes = advice::fixes_of(case.worst.1);
+    let fixes = fixes.iter().map(|fix| format!("- {}\n", escaped(fix))).collect::<String>();
     let seen = match case.worst {
         (capture, FindingRef::Packets(flow, finding)) => {
             let plot = flow.plot.as_ref().and_then(|plot| diagram(flow, plot, finding.side));

@@ -34,8 +34,11 @@ impl Unjudged {
             (Some(report), _) => report.unjudged(is_failure_accepted),
             (None, Some(exit)) if !capture.is_command_stopped => Some(Self::CommandFailed(exit)),
             (None, _) if capture.packets == 0 => Some(Self::NoPacket),
-            // The packets of a file were looked at, whatever they are; a command without a connection was not.
-            (None, _) if capture.command.is_some() && capture.selected == 0 => Some(Self::NoConnection),
+            // The packets of a file were looked at, whatever they are; a command without a connection was not, and neither
+            // were connections of which none is selected.
+            (None, _) if (capture.command.is_some() || capture.connections > 0) && capture.selected == 0 => {
+                Some(Self::NoConnection)
+            }
             (None, _) => Self::is_one_direction(&capture.flows).then_some(Self::OneDirection),
         }
     }
@@ -53,7 +56,7 @@ impl fmt::Display for Unjudged {
         match self {
             Self::NoPacket => f.write_str("no packet was captured"),
             Self::OneDirection => f.write_str("one direction was captured, which does not explain its waits"),
-            Self::NoConnection => f.write_str("no connection was seen"),
+            Self::NoConnection => f.write_str("no connection was seen, or none that is selected"),
             Self::FewSamples { samples } => {
                 write!(
                     f,

@@ -3,6 +3,8 @@
 //! Sentences of value parsers pass through unchanged.
 
 use std::error::Error;
+use std::net::AddrParseError;
+use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use quantity::names::Quoted;
@@ -23,14 +25,21 @@ pub fn sentence(error: &clap::Error) -> String {
             }
             format!("unknown verb {}{remedy}; `roundtrip --help` lists them", Quoted(&verb))
         }
-        ErrorKind::UnknownArgument if !flag.starts_with('-') => {
-            format!("unexpected argument {}; give one input, or put its flag before it", Quoted(&flag))
+        ErrorKind::UnknownArgument if !flag.starts_with('-') => unexpected(&flag),
+        // Taken for a verb that excludes what stands before it.
+        ErrorKind::ArgumentConflict if flag.is_empty() => {
+            unexpected(&culprit(ContextKind::InvalidSubcommand))
         }
         ErrorKind::UnknownArgument => {
             let remedy = nearest(error, ContextKind::SuggestedArg);
             format!("unknown flag {}{remedy}; `--help` after the verb lists its flags", Quoted(&flag))
         }
         ErrorKind::ValueValidation => match error.source() {
+            Some(reason) if reason.is::<ParseIntError>() || reason.is::<AddrParseError>() => {
+                let value = culprit(ContextKind::InvalidValue);
+                let wanted = if reason.is::<ParseIntError>() { "a whole number" } else { "ADDRESS:PORT" };
+                format!("{}: {} is not {wanted}", flag_name(&flag), Quoted(&value))
+            }
             Some(reason) => format!("{}: {reason}", flag_name(&flag)),
             None => first_line(error),
         },
@@ -51,11 +60,16 @@ pub fn sentence(error: &clap::Error) -> String {
             }
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("{} must be given too", flag_name(&flag))
+            let choice: Vec<&str> = flag.split('|').map(flag_name).collect();
+            format!("{} must be given too", choice.join(" or "))
         }
         // clap's error kinds are open-ended; its own first line is clear for the others.
         _ => first_line(error),
     }
+}
+
+fn unexpected(argument: &str) -> String {
+    format!("unexpected argument {}; give one input, or put its flag before it", Quoted(argument))
 }
 
 /// ` (did you mean X?)`, or nothing.

@@ -34,7 +34,7 @@ pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
             missing: optional(&flags.missing_size, "missing-size", missing_size)?.unwrap_or_default(),
             headers: optional(&flags.header_bytes, "header-bytes", header_bytes)?.unwrap_or_default(),
         },
-        format: format.map_err(|error| Failure::Value(format!("--log-format: {error}")))?,
+        format: format.map_err(Failure::of_flag("log-format"))?,
         definition,
         named: column_names(&flags.columns)?,
         window: Window::of(optional(&flags.window, "window", window)?.unwrap_or(WINDOW)),

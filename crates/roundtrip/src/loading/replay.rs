@@ -11,7 +11,7 @@ use accesslog_io::input::{Input, named};
 use accesslog_io::open_logs::BEGINNING;
 use accesslog_io::table_file::{ColumnNames, batches};
 use accesslog_io::table_format::{TableFormat, TableSource};
-use load::requests::logged::{LoggedRequests, Replay, ReplayError};
+use load::requests::logged::{LoggedRequests, Replay};
 use render::output::number;
 use workload::log_sample::LogSample;
 use workload::plan::PlanError;
@@ -148,11 +148,7 @@ pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
     for input in &named(logs)? {
         read_one(input, &mut logged)?;
     }
-    logged.replay(speed).map_err(refused)
-}
-
-fn refused(error: ReplayError) -> Failure {
-    Failure::Value(format!("--replay: {error}"))
+    logged.replay(speed).map_err(Failure::of_flag("replay"))
 }
 
 impl Sink for LoggedRequests {
@@ -161,6 +157,6 @@ impl Sink for LoggedRequests {
     }
 
     fn is_full(&mut self) -> Result<bool, Failure> {
-        self.check().map(|()| false).map_err(refused)
+        self.check().map(|()| false).map_err(Failure::of_flag("replay"))
     }
 }

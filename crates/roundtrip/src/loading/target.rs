@@ -41,7 +41,7 @@ pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(T
     }
     let trust = match ca {
         _ if *insecure => Trust::Unverified,
-        Some(path) => Trust::file(path).map_err(|error| Failure::Value(format!("--ca: {error}")))?,
+        Some(path) => Trust::file(path).map_err(Failure::of_flag("ca"))?,
         None => Trust::System,
     };
     let address = server.resolve(protocol).map_err(|unknown| Failure::Network(unknown.to_string()))?;

@@ -121,7 +121,7 @@ pub fn list(
         })?,
     };
     let with_fields = |mut request: Request| {
-        let error = |error: RequestError| Failure::Value(format!("--header: {error}"));
+        let error = Failure::of_flag("header");
         header.iter().try_for_each(|field| request.add_field(field)).map_err(error)?;
         Ok::<_, Failure>(request)
     };
@@ -170,7 +170,7 @@ pub fn list(
                 Some((_, Some(name))) => read_limited(Path::new(name), MAX_BODY_BYTES)?,
                 Some((text, None)) => text.as_bytes().to_vec(),
             };
-            let too_long = |error: RequestError| Failure::Value(format!("--body: {error}"));
+            let too_long = Failure::of_flag("body");
             request.set_body(Bytes::from(bytes)).map_err(too_long)?;
             (vec![request], method.to_owned())
         }
@@ -188,7 +188,7 @@ fn scheduled(
     requests: usize,
 ) -> Result<(Vec<Page>, Turns, Duration, String), Failure> {
     let duration = match &flags.duration {
-        Some(text) => super::value("for", quantity::duration(text))?,
+        Some(text) => super::value("for", quantity::positive_duration(text))?,
         None => DURATION,
     };
     let Some(rate) = &flags.rate else {

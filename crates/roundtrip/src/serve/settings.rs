@@ -105,9 +105,7 @@ impl Settings {
             }
             (Some(folder), None) => Source::Directory(folder),
             (None, Some(origin)) => Source::Origin(
-                origin
-                    .parse()
-                    .map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?,
+                origin.parse().map_err(Failure::of_flag("origin"))?,
                 if forwarded {
                     ClientInformation::Clients
                 } else {

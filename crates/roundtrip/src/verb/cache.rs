@@ -77,9 +77,7 @@ impl Settings {
         } = read.clone();
         let (cached, default_listen) = match (origin, intercept) {
             (Some(origin), None) => {
-                let url = origin.parse();
-                let url =
-                    url.map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?;
+                let url = origin.parse::<dhttp::Url>().map_err(Failure::of_flag("origin"))?;
                 (CachedServers::Origin(url), "127.0.0.1:8080")
             }
             (None, Some(list)) => {

@@ -1,6 +1,5 @@
 //! `roundtrip connections`: cost and savings of keep-alive timeouts and DHTTP.
 
-use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -50,12 +49,12 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     };
     crate::output::to_stdout(&text)?;
     if let Some(path) = &flags.out {
-        file::write(path, &parquet_file::bytes(&rows()).map_err(|error| write_error("out", &error))?)?;
+        file::write(path, &parquet_file::bytes(&rows()).map_err(Failure::of_flag("out"))?)?;
     }
     if let Some(path) = &flags.over_time {
         let minutes = over_time::minutes(counts);
         let bytes = match is_table(path) {
-            true => parquet_file::over_time(&minutes).map_err(|error| write_error("over-time", &error))?,
+            true => parquet_file::over_time(&minutes).map_err(Failure::of_flag("over-time"))?,
             false => over_time::lines(&minutes).into_bytes(),
         };
         file::write(path, &bytes)?;
@@ -79,8 +78,4 @@ fn counts_to_show(counts: &Counts, flags: &Connections) -> Counts {
         counts_to_show.streams.retain(|stream| stream.threshold == Bytes::ZERO);
     }
     counts_to_show
-}
-
-fn write_error(flag: &str, error: &dyn Display) -> Failure {
-    Failure::Value(format!("--{flag}: {error}"))
 }

@@ -206,8 +206,8 @@ fn live_options(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
             None => Ok(None),
         };
     }
-    let span = span.as_deref().map(quantity::duration).transpose();
-    let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
+    let span =
+        span.as_deref().map(quantity::positive_duration).transpose().map_err(Failure::of_flag("for"))?;
     // At the server's device each packet appears a second time.
     let interface = isolated.as_ref().filter(|name| !name.is_empty()).map(|_| CLIENT_DEVICE);
     file::check(keys.as_ref().filter(|_| *run))?;

@@ -20,14 +20,12 @@ pub fn policy(flags: &GateFlags) -> Result<Policy, Failure> {
     let GateFlags { fail_on, allow, baseline, .. } = flags;
     let mut policy = Policy { is_failure_accepted: flags.status_of_command, ..Policy::default() };
     if !fail_on.is_empty() {
-        let rules = fail_on.iter().map(|text| Threshold::parse(text));
-        let rules: Result<Vec<_>, _> = rules.collect();
-        let rules = rules.map_err(|error| Failure::Value(format!("--fail-on: {error}")))?;
-        policy.fail_on = rules.into_iter().flatten().collect();
+        let rules = fail_on.iter().map(|text| Threshold::parse(text)).collect::<Result<Vec<_>, _>>();
+        policy.fail_on = rules.map_err(Failure::of_flag("fail-on"))?.into_iter().flatten().collect();
     }
     let cause = |name: &String| names::find("cause", name, &Cause::ALL, Cause::name);
     let allowed: Result<Vec<Cause>, _> = allow.iter().map(cause).collect();
-    policy.allowed = allowed.map_err(|error| Failure::Value(format!("--allow: {error}")))?;
+    policy.allowed = allowed.map_err(Failure::of_flag("allow"))?;
     if let Some(path) = baseline {
         let refused = |error| Failure::Value(format!("--baseline {}: {error}", shown(path)));
         policy.known =

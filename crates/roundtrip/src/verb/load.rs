@@ -112,7 +112,7 @@ fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
         return Ok(None);
     }
     let lines = replay::read(&flags.laws_of, RequestLimit::FirstOf(site::MAX_LOGGED_REQUESTS))?;
-    let site = site::site(lines).map_err(|error| Failure::Value(format!("--laws-of: {error}")))?;
+    let site = site::site(lines).map_err(Failure::of_flag("laws-of"))?;
     site.notes.iter().for_each(|note| eprintln!("{note}"));
     Ok(Some(site))
 }
@@ -421,6 +421,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     if connections > MAX_CONNECTIONS {
         return Err(Failure::Value(format!("--connections: give at most {MAX_CONNECTIONS} a user")));
     }
+    let idle = keep_alive.as_deref().map(quantity::duration).transpose();
     Ok(Config {
         protocol,
         dhttp: ClientConfig::internet(),
@@ -429,11 +430,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         closes_early: *early_close,
         fast_open: *fast_open,
         has_early: *early_data,
-        idle_timeout: keep_alive
-            .as_deref()
-            .map(quantity::duration)
-            .transpose()
-            .map_err(|error| Failure::Value(format!("--keep-alive: {error}")))?,
+        idle_timeout: idle.map_err(Failure::of_flag("keep-alive"))?,
         threads: match threads {
             Some(threads) => positive("threads", threads)? as usize,
             // Half of the CPUs: the server may use the others.
@@ -445,7 +442,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
             .as_deref()
             .map(|text| value("at", load::config::parse_start_time(text, calendar())))
             .transpose()?,
-        timeout: value("timeout", quantity::duration(timeout))?,
+        timeout: value("timeout", quantity::positive_duration(timeout))?,
     })
 }
 

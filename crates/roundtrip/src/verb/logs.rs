@@ -26,7 +26,7 @@ fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
         curve: curve.as_deref().map_or_else(|| Ok(Curve::day()), read_curve)?,
         requests: number("requests", requests, MAX_REQUESTS)?,
         clients: u32::try_from(number("clients", clients, MAX_CLIENTS)?).unwrap_or(u32::MAX),
-        seed: seed.map_err(|error| Failure::Value(format!("--seed: {error}")))?.unwrap_or_default(),
+        seed: seed.map_err(Failure::of_flag("seed"))?.unwrap_or_default(),
     };
     match output {
         Some(path) => to_file(&options, path),

@@ -128,7 +128,10 @@ fn failure(error: Error) -> Failure {
 /// Writes the requested figures as SVG files.
 fn write_figures(report: &Report, directory: &Path) -> Result<(), Failure> {
     for entry in report.tables.iter().map(|table| table.entry) {
-        let Some(picture) = report.picture(entry) else { continue };
+        let Some(picture) = report.picture(entry) else {
+            eprintln!("{} has no picture", entry.key);
+            continue;
+        };
         let path = directory.join(entry.key.replace('/', "-")).with_extension("svg");
         std::fs::create_dir_all(directory)
             .map_err(|error| Failure::Write { path: directory.to_owned(), error })?;

@@ -22,7 +22,8 @@ pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
         (None, Some(port)) => Scope::Port(*port),
         (None, None) => Scope::All,
     };
-    let span = duration.as_deref().map(|text| parse_duration("--for", text)).transpose()?;
+    let span =
+        duration.as_deref().map(quantity::positive_duration).transpose().map_err(Failure::of_flag("for"))?;
     let session = Session { scope, command: command.clone(), interval: parse_interval(interval)?, span };
     let shared = Arc::new(Mutex::new(String::new()));
     if let Some(address) = prometheus {
@@ -79,13 +80,7 @@ fn existing_process(pid: u32) -> Result<u32, Failure> {
 
 fn parse_interval(text: &str) -> Result<Duration, Failure> {
     let range = Duration::from_millis(1)..=Duration::from_secs(1);
-    let interval = parse_duration("--interval", text)?;
-    if range.contains(&interval) {
-        return Ok(interval);
-    }
-    Err(Failure::Value(format!("--interval: {interval} is not between 1ms and 1s")))
-}
-
-fn parse_duration(flag: &str, text: &str) -> Result<Duration, Failure> {
-    quantity::duration(text).map_err(|error| Failure::Value(format!("{flag}: {error}")))
+    let interval = quantity::duration(text).map_err(Failure::of_flag("interval"))?;
+    let refused = || Failure::Value(format!("--interval: {interval} is not between 1ms and 1s"));
+    range.contains(&interval).then_some(interval).ok_or_else(refused)
 }
