@@ -2,8 +2,9 @@
 //!
 //! Such a message quotes the beginning of the packet, which identifies its connection.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 
+use super::ip::{IpHeader, TCP, UDP};
 use super::{Packet, Transport};
 
 /// A TCP or UDP packet that was not delivered.
@@ -53,12 +54,12 @@ impl Unreachable {
             (ICMP_V6, 2, _) => Reason::TooBig { mtu: u32::from_be_bytes([a, b, c, d]) },
             _ => return None,
         };
-        let (source, destination, transport) = quoted_addresses(quoted)?;
-        let (&[a, b, c, d, e, f, g, h], _) = transport.split_first_chunk::<8>()?;
+        let ip = IpHeader::read(quoted).ok().filter(|ip| matches!(ip.protocol, TCP | UDP))?;
+        let (&[a, b, c, d, e, f, g, h], _) = ip.payload.split_first_chunk::<8>()?;
         Some(Self {
             reporter: packet.source,
-            source: SocketAddr::new(source, u16::from_be_bytes([a, b])),
-            destination: SocketAddr::new(destination, u16::from_be_bytes([c, d])),
+            source: SocketAddr::new(ip.source, u16::from_be_bytes([a, b])),
+            destination: SocketAddr::new(ip.destination, u16::from_be_bytes([c, d])),
             seq: u32::from_be_bytes([e, f, g, h]),
             reason,
         })
@@ -67,26 +68,6 @@ impl Unreachable {
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-
-/// Returns the addresses of a quoted packet, and its transport header, of which at least eight bytes must be present.
-fn quoted_addresses(quoted: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
-    let version = quoted.first()? >> 4;
-    let (source, destination, protocol, transport): (IpAddr, IpAddr, u8, &[u8]) = if version == 4 {
-        let header = quoted.first_chunk::<20>()?;
-        let [.., a, b, c, d, e, f, g, h] = *header;
-        let length = usize::from(header[0] & 0x0f) * 4;
-        let (source, destination) = (Ipv4Addr::new(a, b, c, d), Ipv4Addr::new(e, f, g, h));
-        (source.into(), destination.into(), header[9], quoted.get(length.max(20)..)?)
-    } else {
-        let header = quoted.first_chunk::<40>().filter(|_| version == 6)?;
-        let source = header[8..].first_chunk::<16>().copied()?;
-        let destination = header[24..].first_chunk::<16>().copied()?;
-        (Ipv6Addr::from(source).into(), Ipv6Addr::from(destination).into(), header[6], quoted.get(40..)?)
-    };
-    matches!(protocol, TCP | UDP).then_some((source, destination, transport))
-}
 
 #[cfg(test)]
 mod tests {
