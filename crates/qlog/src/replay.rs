@@ -458,13 +458,7 @@ fn encoded(parameters: &Parameters) -> Vec<u8> {
         (0x0b, max_ack_delay_ms),
     ];
     let mut encoded = Vec::new();
-    for (id, value) in all {
-        let mut content = Vec::new();
-        varint::put(value, &mut content);
-        varint::put(id, &mut encoded);
-        varint::put(content.len() as u64, &mut encoded);
-        encoded.extend(content);
-    }
+    all.into_iter().for_each(|(id, value)| varint::put_parameter(id, value, &mut encoded));
     encoded
 }
 

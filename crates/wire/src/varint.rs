@@ -18,6 +18,15 @@ pub fn put(value: u64, into: &mut Vec<u8>) {
     into[start] |= mark;
 }
 
+/// Appends a transport parameter that is an integer: its identifier, its length, and itself (section 18).
+pub fn put_parameter(id: u64, value: u64, into: &mut Vec<u8>) {
+    let mut content = Vec::new();
+    put(value, &mut content);
+    put(id, into);
+    put(content.len() as u64, into);
+    into.extend(content);
+}
+
 /// Takes an integer from the beginning; `None` if it is incomplete.
 pub fn take(from: &mut &[u8]) -> Option<u64> {
     let first = *from.first()?;
@@ -46,5 +55,13 @@ mod tests {
             assert_eq!((&written[..], take(&mut &bytes[..])), (bytes, Some(value)));
             assert_eq!(take(&mut &bytes[..bytes.len() - 1]), None);
         }
+    }
+
+    #[test]
+    fn a_parameter_has_its_identifier_and_its_length() {
+        let mut parameters = Vec::new();
+        put_parameter(4, 65_536, &mut parameters);
+        put_parameter(0x4000, 7, &mut parameters);
+        assert_eq!(parameters, [4, 4, 0x80, 1, 0, 0, 0x80, 0, 0x40, 0, 1, 7]);
     }
 }

@@ -103,13 +103,7 @@ pub(crate) fn remembered(profile: &Profile) -> Vec<u8> {
     let parameters =
         [(4, connection), (5, stream), (6, stream), (7, stream), (8, streams[0]), (9, streams[1])];
     let mut encoded = Vec::new();
-    for (id, value) in parameters {
-        let mut content = Vec::new();
-        varint::put(value, &mut content);
-        varint::put(id, &mut encoded);
-        varint::put(content.len() as u64, &mut encoded);
-        encoded.extend(content);
-    }
+    parameters.into_iter().for_each(|(id, value)| varint::put_parameter(id, value, &mut encoded));
     encoded
 }
 
