@@ -33,7 +33,7 @@ use crate::peers::server::{RunningServer, ServedHost, ServerSettings};
 use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::{Error, Peers, driver, fidelity};
-use plan::{config, deadline, plan, refuse_unsupported, require_own_client, shape, validate};
+use plan::{config, deadline, refuse_unsupported, require_own_client, shape, validate};
 
 /// Observations of one run.
 #[derive(Debug)]
@@ -141,10 +141,11 @@ impl Experiment {
         let mut serving = Serving::of(scenario)?;
         let shape = shape(*protocol, requested, programs.pipelining(Pipelining::default()))?;
         serving.validate(scenario, shape.version(), programs.client_validation);
-        let (mut plan, mut remarks) = plan(page, shape, &serving, requested, programs)?;
+        let (mut plan, remark) = serving.plan(page, shape, requested, programs);
+        let mut remarks = Vec::from_iter(remark);
         remarks.extend(fidelity::send_buffer_note(scenario));
         remarks.extend(programs.described().map(Remark::Programs));
-        (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
+        plan.deadline = deadline(scenario);
         if peers.server != ServerProgram::Ours {
             if !serving.accepted.is_empty() {
                 return Err(Error::unsuited(&format!("codings with {}", peers.server), "use our own server"));

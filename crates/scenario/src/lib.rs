@@ -12,6 +12,7 @@
 //! | [`programs`] | the programs at both ends: CPU time, writes, closing |
 //! | [`serving`] | the served objects, and those that the client knows |
 //! | [`robot`] | settings of `fetch`'s robot, and remarks on its visits |
+//! | `robot_plan` | its plan of a visit |
 //! | [`remark`] | remarks of the engines that run programs, as sentences |
 //! | [`dhttp`] | DHTTP's settings on a network |
 //! | [`engine`] | the engines by name |
@@ -44,6 +45,7 @@ pub mod programs;
 pub mod protocol;
 pub mod remark;
 pub mod robot;
+mod robot_plan;
 pub mod serving;
 pub mod spec;
 pub mod tls;

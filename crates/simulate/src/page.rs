@@ -267,7 +267,7 @@ impl Experiment {
         if let Some(Contents { objects, named_at: _ }) = &hosts.contents {
             serving.site = plan::site(page, objects)?;
         }
-        let shape = plan::shape(*protocol, client, hosts.pipelining)?;
+        let shape = client.shape(*protocol, hosts.pipelining)?;
         serving.validate(scenario, shape.version(), hosts.validation);
         let (mut plan, mut remarks) = plan::plan(page, shape, &serving, client, programs)?;
         remarks.extend(programs.described().map(Remark::Programs));
@@ -567,7 +567,7 @@ const fn shared(sharing: Sharing) -> Option<Remark> {
     }
 }
 
-fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
+const fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
     match protocol {
         Protocol::Ttcp => Handshake::Ttcp,
         Protocol::Ardp => Handshake::Ardp,
@@ -581,22 +581,10 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
         | Protocol::Dhttp
         | Protocol::Http2
         | Protocol::Http3
-        | Protocol::Http3Upgrade
-            if is_fast_open =>
-        {
-            Handshake::FastOpen
-        }
-        Protocol::Minimum
-        | Protocol::Http10
-        | Protocol::Http10KeepAlive
-        | Protocol::Http11
-        | Protocol::Http11Parallel
-        | Protocol::Http11Pipelined
-        | Protocol::Http11PipelinedDeflate
-        | Protocol::Dhttp
-        | Protocol::Http2
-        | Protocol::Http3
-        | Protocol::Http3Upgrade => Handshake::ThreeWay,
+        | Protocol::Http3Upgrade => match is_fast_open {
+            true => Handshake::FastOpen,
+            false => Handshake::ThreeWay,
+        },
     }
 }
 

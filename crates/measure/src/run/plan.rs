@@ -2,83 +2,31 @@
 //!
 //! Kernel settings are in [`crate::profile`].
 
-use std::num::NonZeroU16;
-
-use fetch::{Discovery, Hint, Pipelining, Plan, Shape};
+use fetch::{Pipelining, Plan, Shape};
 use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
-use page::Host;
-use scenario::programs::{ClientDefect, Validation};
-use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Scenario, Serving, Visit};
+use scenario::programs::Validation;
+use scenario::{Client, Connection, Programs, Protocol, Scenario, Visit};
 use wire::{Bytes, Duration};
 
 use crate::Error;
 use crate::peers::{ClientProgram, ServerProgram};
 
-/// Connection policy of a protocol.
+/// Connection policy of a protocol that the kernel has, without a connection that is open already.
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
-    let parallel = NonZeroU16::new(client.parallel)
-        .ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
-    if let Some((part, remedy)) = client.refused_parallel(protocol) {
+    let shape = client.shape(protocol, pipelining)?;
+    if matches!(protocol, Protocol::Ttcp | Protocol::Ardp) {
+        let part = format!("{} on a Linux kernel", protocol.name());
+        let remedy = "use http10, http11, http11-parallel, http11-pipelined, http2, http3 or dhttp, or --engine simulate";
         return Err(Error::unsuited(&part, remedy));
     }
-    match protocol {
-        Protocol::Http10 => Ok(Shape::Http10 { parallel }),
-        Protocol::Http10KeepAlive => Ok(Shape::Http10KeepAlive),
-        Protocol::Http11 => Ok(Shape::Http11),
-        Protocol::Http11Parallel => Ok(Shape::Http11Parallel { parallel }),
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
-            Ok(Shape::Http11Pipelined(pipelining))
-        }
-        Protocol::Minimum => {
-            Err(Error::unsuited("the minimum, which no protocol reaches", "use --engine model"))
-        }
-        Protocol::Dhttp => Ok(Shape::Dhttp),
-        Protocol::Http2 => Ok(Shape::Http2),
-        Protocol::Http3 => Ok(Shape::Http3(Discovery::Known)),
-        Protocol::Http3Upgrade => Ok(Shape::Http3(Discovery::AltSvc)),
-        Protocol::Ttcp | Protocol::Ardp => {
-            let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy = "use http10, http11, http11-parallel, http11-pipelined, http2, http3 or dhttp, or --engine simulate";
-            Err(Error::unsuited(&part, remedy))
-        }
+    match client.connection {
+        Connection::Cold => Ok(shape),
+        Connection::Warm => Err(Error::unsuited(
+            "a connection that is open already",
+            "use --connection cold, or another engine",
+        )),
     }
-}
-
-/// The robot's plan, and its deviations from the scenario.
-pub(super) fn plan(
-    page: &Page,
-    shape: Shape,
-    serving: &Serving,
-    client: &Client,
-    programs: &Programs,
-) -> Result<(Plan, Vec<Remark>), Error> {
-    let Client { request, requests, parallel: _, connection } = client;
-    match connection {
-        Connection::Cold => {}
-        Connection::Warm => {
-            return Err(Error::unsuited(
-                "a connection that is open already",
-                "use --connection cold, or another engine",
-            ));
-        }
-    }
-    let (release, remark) = requests.release(shape);
-    let plan = Plan {
-        request_size: Some(*request),
-        release: serving.release(release),
-        browser: serving.browser,
-        lookups: serving.lookups.clone(),
-        client_time: serving.client_time,
-        hints: Hint::of(&page.hosts),
-        accepted: serving.accepted.clone(),
-        embedded: serving.embedded.clone(),
-        ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
-        origins: page.hosts.iter().map(Host::authority).collect(),
-        ..Plan::new(Host::UNNAMED, serving.known().to_vec(), shape)
-    };
-    let remark = if serving.is_graph { Some(Remark::GraphDecides) } else { remark };
-    Ok((plan, Vec::from_iter(remark)))
 }
 
 /// Refuses settings that real programs do not support: their CPU times are their own.

@@ -2,43 +2,15 @@
 //!
 //! Hosts and links are built by [`super::Experiment`].
 
-use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use fetch::{Discovery, Hint, Pipelining, Plan, Release, Shape};
+use fetch::{Plan, Release, Shape};
 use http1::site::Site;
-use page::Host;
-use scenario::programs::ClientDefect;
-use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Serving};
+use scenario::{Client, Connection, Page, Programs, Remark, Serving};
 use wire::{Bytes, Duration};
 
 use super::Contents;
 use crate::error::Error;
-
-/// Connection policy of a protocol.
-pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
-    let parallel = NonZeroU16::new(client.parallel)
-        .ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
-    if let Some((part, remedy)) = client.refused_parallel(protocol) {
-        return Err(Error::unsuited(&part, remedy));
-    }
-    match protocol {
-        Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Ok(Shape::Http10 { parallel }),
-        Protocol::Http10KeepAlive => Ok(Shape::Http10KeepAlive),
-        Protocol::Http11 => Ok(Shape::Http11),
-        Protocol::Http11Parallel => Ok(Shape::Http11Parallel { parallel }),
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
-            Ok(Shape::Http11Pipelined(pipelining))
-        }
-        Protocol::Minimum => {
-            Err(Error::unsuited("the minimum, which no protocol reaches", "use --engine model"))
-        }
-        Protocol::Dhttp => Ok(Shape::Dhttp),
-        Protocol::Http2 => Ok(Shape::Http2),
-        Protocol::Http3 => Ok(Shape::Http3(Discovery::Known)),
-        Protocol::Http3Upgrade => Ok(Shape::Http3(Discovery::AltSvc)),
-    }
-}
 
 /// The robot's plan, and its deviations from the scenario.
 pub(super) fn plan(
@@ -48,10 +20,8 @@ pub(super) fn plan(
     client: &Client,
     programs: &Programs,
 ) -> Result<(Plan, Vec<Remark>), Error> {
-    let Client { request, requests, parallel: _, connection } = client;
-    let (release, remark) = requests.release(shape);
     // A page in a warm state has been fetched just before.
-    let warm = match connection {
+    let warm = match client.connection {
         Connection::Cold => 0,
         Connection::Warm => 1,
     };
@@ -64,26 +34,17 @@ pub(super) fn plan(
     }
     let before: Vec<_> = std::iter::repeat_n(&serving.objects, pages_before).flatten().cloned().collect();
     let pause = programs.client_pause.unwrap_or_default();
+    let (plan, remark) = serving.plan(page, shape, client, programs);
+    let objects = [before.as_slice(), &plan.objects].concat();
     let plan = Plan {
-        request_size: Some(*request),
-        release: serving.release(release),
-        browser: serving.browser,
-        lookups: serving.lookups.clone(),
-        client_time: serving.client_time,
-        hints: Hint::of(&page.hosts),
+        objects,
         begins_at: before.len(),
         pages_before: pages_before.max(1),
         pause,
         idle: programs.client_idle,
-        ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
-        first_bytes: programs.client_first_bytes,
         deadline: TIMEOUT + pause * pages_before as u64,
-        accepted: serving.accepted.clone(),
-        embedded: serving.embedded.clone(),
-        origins: page.hosts.iter().map(Host::authority).collect(),
-        ..Plan::new(Host::UNNAMED, [before.as_slice(), serving.known()].concat(), shape)
+        ..plan
     };
-    let remark = if serving.is_graph { Some(Remark::GraphDecides) } else { remark };
     Ok((plan, Vec::from_iter(remark)))
 }
 
