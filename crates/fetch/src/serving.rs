@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use http1::message::{Fields, Method, PeerFault, RequestHead, Version};
 use http1::server::{self, RequestId, Response, ResponseBody, ServerConfig, ServerConnection};
-use http2::hpack::Field;
+use http2::hpack::FieldList;
 use http2::{Endpoint, Event, Priority, Profile};
 use tls::session::{Session, SessionConfig};
 use wire::{Duration, Time};
@@ -260,18 +260,14 @@ fn with_fields(
         ResponseBody::Length(_) | ResponseBody::Unknown => Arc::from([]),
     };
     let (status, length) = (response.status.to_string(), body.len().to_string());
-    let names: Vec<(Vec<u8>, &[u8])> =
-        response.fields.iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
     let first = [(&b":status"[..], status.as_bytes()), (b"content-length", length.as_bytes())];
-    let fields = names.iter().map(|(name, value)| (&name[..], *value));
-    respond(&mut first.into_iter().chain(fields), body);
+    respond(&mut first.into_iter().chain(response.fields.in_lower_case().iter()), body);
 }
 
 impl Request {
     /// A request whose fields have arrived.
-    fn new(fields: &[Field]) -> Self {
-        let priority = fields.iter().find(|field| field.name == b"priority");
-        let priority = priority.map(|field| Priority::read(&field.value)).unwrap_or_default();
+    fn new(fields: &FieldList) -> Self {
+        let priority = fields.get(b"priority").map(Priority::read).unwrap_or_default();
         Self { head: Some(request_head(fields)), priority }
     }
 }
@@ -289,7 +285,7 @@ fn end(
 }
 
 /// A request in HTTP/1.1's form, for the site.
-fn request_head(fields: &[Field]) -> RequestHead {
+fn request_head(fields: &FieldList) -> RequestHead {
     let text = |bytes| String::from_utf8_lossy(bytes);
     let mut head = RequestHead {
         method: Method::Get,
@@ -297,8 +293,8 @@ fn request_head(fields: &[Field]) -> RequestHead {
         version: Version::Http11,
         fields: Fields::new(),
     };
-    for Field { name, value } in fields {
-        match &name[..] {
+    for (name, value) in fields.iter() {
+        match name {
             b":method" => head.method = Method::from_name(&text(value)),
             b":path" => head.target = text(value).into_owned(),
             b":scheme" | b":authority" => {}

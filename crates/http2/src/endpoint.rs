@@ -13,7 +13,7 @@
 //! while let Some(bytes) = client.next_write() {
 //!     server.receive(&bytes, &mut |event| {
 //!         if let Event::Fields { fields, .. } = event {
-//!             paths.push(fields[3].value.clone());
+//!             paths.extend(fields.get(b":path").map(<[u8]>::to_vec));
 //!         }
 //!     }).expect("it is valid");
 //! }
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::frame::{FrameHeader, FrameType, HEADER_BYTES};
-use crate::hpack::{Decoder, Encoder, Field};
+use crate::hpack::{Decoder, Encoder, FieldList};
 use crate::profile::Profile;
 use crate::settings::Setting;
 use crate::window::SendWindows;
@@ -45,7 +45,7 @@ pub enum Event<'a> {
         /// Its stream.
         stream: u32,
         /// The fields, pseudo-fields first.
-        fields: Vec<Field>,
+        fields: FieldList,
         /// Whether no body follows.
         ends: bool,
     },

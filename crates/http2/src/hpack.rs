@@ -8,21 +8,62 @@ pub mod prefixed;
 mod table;
 
 use prefixed::{integer, string, take_integer, take_string};
-use table::DynamicTable;
+use table::{DynamicTable, ENTRY_BYTES};
 
-/// A field of a header section: name in lower case, and value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Its name.
-    pub name: Vec<u8>,
-    /// Its value.
-    pub value: Vec<u8>,
+/// Fields of a header section in order, in one piece of memory: names in lower case, and values. Whatever adds to it returns
+/// `None` once it is larger than [`MAX_LIST_BYTES`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldList {
+    text: Vec<u8>,
+    /// Ends of each name and value.
+    ends: Vec<(usize, usize)>,
 }
 
-impl Field {
-    /// A field of these texts.
-    pub fn new(name: &[u8], value: &[u8]) -> Self {
-        Self { name: name.to_ascii_lowercase(), value: value.to_vec() }
+impl FieldList {
+    /// No fields yet, with room for those of this encoded section.
+    pub fn for_section(section: &[u8]) -> Self {
+        // The code for letters takes five to eight bits; a field has a few bytes, or one if it is in a table.
+        Self { text: Vec::with_capacity(256 + 2 * section.len()), ends: Vec::with_capacity(16) }
+    }
+
+    /// Adds a field.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        self.text.extend_from_slice(value);
+        self.end(name_end)
+    }
+
+    /// Takes the value of a field with this name from a block; `None`, too, if it is invalid.
+    pub fn take_value(&mut self, name: &[u8], from: &mut &[u8]) -> Option<()> {
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        take_string(7, from, &mut self.text)?;
+        self.end(name_end)
+    }
+
+    /// Takes a name, whose length has a prefix of this number of bits, and its value; `None`, too, if they are invalid.
+    pub fn take(&mut self, bits: u32, from: &mut &[u8]) -> Option<()> {
+        take_string(bits, from, &mut self.text)?;
+        self.take_value(&[], from)
+    }
+
+    fn end(&mut self, name_end: usize) -> Option<()> {
+        self.ends.push((name_end, self.text.len()));
+        (self.text.len() + self.ends.len() * ENTRY_BYTES <= MAX_LIST_BYTES).then_some(())
+    }
+
+    /// Returns every field.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
+        self.ends.iter().enumerate().map(|(index, &(name_end, end))| {
+            let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
+            (&self.text[start..name_end], &self.text[name_end..end])
+        })
+    }
+
+    /// Returns the value of the first field with this name.
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 }
 
@@ -76,42 +117,36 @@ impl Default for Decoder {
 
 impl Decoder {
     /// Decodes a block; `None` if it is invalid, or larger than [`MAX_LIST_BYTES`]: a connection error.
-    pub fn decode(&mut self, block: &[u8]) -> Option<Vec<Field>> {
-        let (mut fields, mut rest, mut bytes) = (Vec::new(), block, 0);
+    pub fn decode(&mut self, block: &[u8]) -> Option<FieldList> {
+        let (mut fields, mut rest) = (FieldList::for_section(block), block);
         while let [first, ..] = *rest {
             if first & 0xe0 == 0x20 {
                 let max = take_integer(5, &mut rest)?;
-                if max > self.max_table || !fields.is_empty() {
+                if max > self.max_table || fields.iter().len() > 0 {
                     return None;
                 }
                 self.table.set_max(max);
                 continue;
             }
-            let field = self.field(first, &mut rest)?;
-            bytes += field.name.len() + field.value.len() + 32;
-            if bytes > MAX_LIST_BYTES {
-                return None;
-            }
-            fields.push(field);
+            self.field(first, &mut rest, &mut fields)?;
         }
         Some(fields)
     }
 
-    fn field(&mut self, first: u8, rest: &mut &[u8]) -> Option<Field> {
+    fn field(&mut self, first: u8, rest: &mut &[u8], into: &mut FieldList) -> Option<()> {
         if first & 0x80 != 0 {
             let (name, value) = self.table.get(take_integer(7, rest)?)?;
-            return Some(Field { name: name.to_vec(), value: value.to_vec() });
+            return into.push(name, value);
         }
         let is_indexed = first & 0x40 != 0;
-        let name = match take_integer(if is_indexed { 6 } else { 4 }, rest)? {
-            0 => take_string(7, rest)?,
-            index => self.table.get(index)?.0.to_vec(),
-        };
-        let value = take_string(7, rest)?;
-        if is_indexed {
-            self.table.insert(&name, &value);
+        match take_integer(if is_indexed { 6 } else { 4 }, rest)? {
+            0 => into.take(7, rest)?,
+            index => into.take_value(self.table.get(index)?.0, rest)?,
         }
-        Some(Field { name, value })
+        if is_indexed && let Some((name, value)) = into.iter().next_back() {
+            self.table.insert(name, value);
+        }
+        Some(())
     }
 
     /// Current maximum of the table, which its peer may have reduced.
@@ -145,8 +180,7 @@ mod tests {
             encoder.encode(fields[..count].iter().copied(), &mut encoded);
             assert_eq!(encoded, block);
             let decoded = decoder.decode(block).unwrap();
-            let decoded: Vec<_> = decoded.iter().map(|field| (&field.name[..], &field.value[..])).collect();
-            assert_eq!(decoded, fields[..count]);
+            assert!(decoded.iter().eq(fields[..count].iter().copied()));
         }
     }
 
@@ -174,5 +208,15 @@ mod tests {
         assert_eq!(Decoder::default().decode(&[0xff; 9]), None);
         assert_eq!(Decoder::default().decode(&[0x80]), None, "index 0");
         assert_eq!(Decoder::default().decode(&[0x3f, 0xe2, 0x1f]), None, "a table of more than 4,096 bytes");
+    }
+
+    #[test]
+    fn a_section_above_the_maximum_is_refused_however_short_its_block() {
+        let value = [b'x'; 3_000];
+        let (mut encoder, mut block) = (Encoder::default(), Vec::new());
+        encoder.encode(std::iter::repeat_n((&b"cookie"[..], &value[..]), 86), &mut block);
+        assert_eq!(Decoder::default().decode(&block).unwrap().iter().len(), 86);
+        encoder.encode([(&b"cookie"[..], &value[..])], &mut block);
+        assert_eq!(Decoder::default().decode(&block), None);
     }
 }

@@ -6,10 +6,10 @@
 pub mod dynamic;
 mod table;
 
-use http2::hpack::prefixed::{integer, string, take_integer, take_string};
-use http2::hpack::{Field, MAX_LIST_BYTES};
+use http2::hpack::FieldList;
+use http2::hpack::prefixed::{integer, string, take_integer};
 
-use table::{NAME_LENGTHS, STATIC};
+use table::{OF_LENGTH, STATIC};
 
 /// Appends a section of these fields.
 pub fn encode<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, into: &mut Vec<u8>) {
@@ -35,40 +35,32 @@ fn literal(name: &[u8], value: &[u8], known: Option<(usize, bool)>, into: &mut V
     }
 }
 
-/// Decodes a section; `None` if it is invalid, larger than [`MAX_LIST_BYTES`], or refers to a dynamic table.
-pub fn decode(section: &[u8]) -> Option<Vec<Field>> {
+/// Decodes a section; `None` if it is invalid, larger than [`http2::hpack::MAX_LIST_BYTES`], or refers to a dynamic table.
+pub fn decode(section: &[u8]) -> Option<FieldList> {
     let mut rest = section;
     if take_integer(8, &mut rest)? != 0 {
         return None;
     }
     take_integer(7, &mut rest)?;
-    let (mut fields, mut bytes) = (Vec::new(), 0);
+    let mut fields = FieldList::for_section(section);
     while let [first, ..] = *rest {
-        let field = static_field(first, &mut rest)?;
-        bytes += field.name.len() + field.value.len() + 32;
-        if bytes > MAX_LIST_BYTES {
-            return None;
-        }
-        fields.push(field);
+        static_field(first, &mut rest, &mut fields)?;
     }
     Some(fields)
 }
 
 /// Takes a field that does not refer to the dynamic table.
-fn static_field(first: u8, rest: &mut &[u8]) -> Option<Field> {
+fn static_field(first: u8, rest: &mut &[u8], into: &mut FieldList) -> Option<()> {
     match first {
         first if first & 0xc0 == 0xc0 => {
             let (name, value) = STATIC.get(take_integer(6, rest)?)?;
-            Some(Field { name: name.to_vec(), value: value.to_vec() })
+            into.push(name, value)
         }
         first if first & 0xd0 == 0x50 => {
             let (name, _) = STATIC.get(take_integer(4, rest)?)?;
-            Some(Field { name: name.to_vec(), value: take_string(7, rest)? })
+            into.take_value(name, rest)
         }
-        first if first & 0xe0 == 0x20 => {
-            let name = take_string(3, rest)?;
-            Some(Field { name, value: take_string(7, rest)? })
-        }
+        first if first & 0xe0 == 0x20 => into.take(3, rest),
         _ => None,
     }
 }
@@ -76,7 +68,10 @@ fn static_field(first: u8, rest: &mut &[u8]) -> Option<Field> {
 /// The static entry of a field, and whether its value is the same.
 fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
     let mut named = None;
-    for index in (0..STATIC.len()).filter(|index| NAME_LENGTHS[*index] == name.len()) {
+    let mut places = OF_LENGTH.get(name.len()).copied().unwrap_or_default();
+    while places > 0 {
+        let index = places.trailing_zeros() as usize;
+        places &= places - 1;
         let (of_index, other) = STATIC[index];
         if of_index != name {
             continue;
@@ -98,7 +93,7 @@ mod tests {
     fn the_literal_of_rfc_9204_is_decoded() {
         let section =
             [0x00, 0x00, 0x51, 0x0b, 0x2f, 0x69, 0x6e, 0x64, 0x65, 0x78, 0x2e, 0x68, 0x74, 0x6d, 0x6c];
-        assert_eq!(decode(&section).unwrap(), [Field::new(b":path", b"/index.html")]);
+        assert!(decode(&section).unwrap().iter().eq([(&b":path"[..], &b"/index.html"[..])]));
     }
 
     #[test]
@@ -116,12 +111,10 @@ mod tests {
         assert_eq!(section, [0, 0, 0xd1, 0xd9, 0xff, 35]);
         section.clear();
         encode(fields.iter().copied(), &mut section);
-        let decoded = decode(&section).unwrap();
-        let decoded: Vec<_> = decoded.iter().map(|field| (&field.name[..], &field.value[..])).collect();
-        assert_eq!(decoded, fields);
+        assert!(decode(&section).unwrap().iter().eq(fields));
         for cut in 2..section.len() {
             let shorter = decode(&section[..cut]);
-            assert!(shorter.is_none_or(|shorter| shorter.len() < fields.len()), "{cut}");
+            assert!(shorter.is_none_or(|shorter| shorter.iter().len() < fields.len()), "{cut}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Contents of the peer's streams: requests or responses, control, and types that are ignored.
 
-use http2::hpack::Field;
+use http2::hpack::FieldList;
 
 use crate::frame::{self, FrameError, FrameReader, Part};
 use crate::varint;
@@ -21,7 +21,7 @@ pub enum Event<'a> {
         /// Its stream.
         stream: u64,
         /// The fields, pseudo-fields first.
-        fields: Vec<Field>,
+        fields: FieldList,
     },
     /// Bytes of a body.
     Data {

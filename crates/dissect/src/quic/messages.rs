@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use http2::hpack::Field;
+use http2::hpack::FieldList;
 use http3::frame::read_settings;
 use http3::profile::QPACK_MAX_TABLE_CAPACITY;
 use http3::qpack::dynamic::{Decoder, MAX_TABLE_BYTES, Section};
@@ -228,10 +228,10 @@ impl Ordered {
 }
 
 /// Returns the head that these fields are.
-fn head(fields: &[Field]) -> Option<Head> {
+fn head(fields: &FieldList) -> Option<Head> {
     let value = |name: &[u8]| {
-        let field = fields.iter().find(|field| field.name == name)?;
-        Some(String::from_utf8_lossy(&field.value).chars().take(MAX_TARGET_BYTES).collect::<String>())
+        let value = fields.get(name)?;
+        Some(String::from_utf8_lossy(value).chars().take(MAX_TARGET_BYTES).collect::<String>())
     };
     match (value(b":method"), value(b":status")) {
         // CONNECT has no path (RFC 9114, section 4.4).

@@ -43,7 +43,10 @@ impl Fields {
             return Err(FieldError::Name(name.to_owned()));
         }
         let trimmed = value.trim_matches([' ', '\t']);
-        if trimmed != value || value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
+        // Without an early end, so that it takes many bytes at a time.
+        let has_control =
+            value.bytes().fold(false, |has, byte| has | (byte != b'\t' && byte.is_ascii_control()));
+        if trimmed != value || has_control {
             return Err(FieldError::Value(name.to_owned()));
         }
         self.push_checked(name.as_bytes(), value.as_bytes());
@@ -89,6 +92,16 @@ impl Fields {
         self.all(name).flat_map(list).any(|element| element.eq_ignore_ascii_case(token.as_bytes()))
     }
 
+    /// Returns the fields with names in lower case, as HTTP/2 has them (RFC 9113, section 8.2).
+    #[must_use]
+    pub fn in_lower_case(&self) -> Self {
+        let mut fields = self.clone();
+        for Span { start, name_end, .. } in &fields.spans {
+            fields.text[*start..*name_end].make_ascii_lowercase();
+        }
+        fields
+    }
+
     /// Borrows the fields.
     pub fn as_lines(&self) -> FieldLines<'_> {
         FieldLines::of_checked(&self.text)
@@ -107,8 +120,8 @@ pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Whether these bytes are valid as a method or a field name (RFC 9110, section 5.6.2).
 pub fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty()
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+    let is_mark = |byte: &u8| matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+    !bytes.is_empty() && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte))
 }
 
 /// A field that the caller cannot send.
@@ -145,5 +158,15 @@ mod tests {
             assert_eq!(fields.push("A", value), Err(FieldError::Value("A".to_owned())), "{value:?}");
         }
         assert_eq!(fields, Fields::new());
+    }
+
+    #[test]
+    fn names_in_lower_case_keep_their_values() {
+        let mut fields = Fields::new();
+        fields.push("Content-Type", "Text/HTML").unwrap();
+        fields.push("ETag", "W/\"A\"").unwrap();
+        let lower: Vec<_> =
+            fields.in_lower_case().iter().map(|(name, value)| [name, value].concat()).collect();
+        assert_eq!(lower, [&b"content-typeText/HTML"[..], b"etagW/\"A\""]);
     }
 }

@@ -117,15 +117,28 @@ fn symbol_at(bits: u32) -> Option<(usize, u32)> {
     })
 }
 
-/// Decodes a string; `None` if it is not one, or longer than `max` bytes.
-pub fn decode(bytes: &[u8], max: usize) -> Option<Vec<u8>> {
-    let mut text = Vec::with_capacity(bytes.len().saturating_mul(8).div_ceil(5).min(max));
+/// Appends a string, decoded; `None` if it is not one, or longer than `max` bytes.
+pub fn decode(bytes: &[u8], max: usize, into: &mut Vec<u8>) -> Option<()> {
+    into.reserve(bytes.len().saturating_mul(8).div_ceil(5).min(max));
+    let end = into.len().saturating_add(max);
     let (mut bits, mut count, mut rest) = (0_u64, 0_u32, bytes.iter());
     loop {
-        while count <= u32::BITS
+        while count <= u64::BITS - 8
             && let Some(byte) = rest.next()
         {
             (bits, count) = (bits << 8 | u64::from(*byte), count + 8);
+        }
+        while let Some(later) = count.checked_sub(SHORT)
+            && let (symbol, length @ 1..) = SHORT_CODES[usize::from(low_byte(bits >> later))]
+        {
+            if into.len() == end {
+                return None;
+            }
+            into.push(symbol);
+            count -= u32::from(length);
+        }
+        if count < u32::BITS && rest.len() > 0 {
+            continue;
         }
         // The next bits, followed by ones at the end.
         let next = match count.checked_sub(u32::BITS) {
@@ -137,13 +150,13 @@ pub fn decode(bytes: &[u8], max: usize) -> Option<Vec<u8>> {
         if length > count {
             // Padding: fewer than eight bits, all of them ones.
             let ones = (1 << count) - 1;
-            return (count < 8 && bits & ones == ones).then_some(text);
+            return (count < 8 && bits & ones == ones).then_some(());
         }
         count -= length;
-        if symbol == END || text.len() == max {
+        if symbol == END || into.len() == end {
             return None;
         }
-        text.push(u8::try_from(symbol).ok()?);
+        into.push(u8::try_from(symbol).ok()?);
     }
 }
 
@@ -151,13 +164,19 @@ pub fn decode(bytes: &[u8], max: usize) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn decoded(bytes: &[u8], max: usize) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        decode(bytes, max, &mut text)?;
+        Some(text)
+    }
+
     #[test]
     fn rfc_7541_example_is_encoded_and_decoded() {
         let mut encoded = Vec::new();
         encode(b"www.example.com", &mut encoded);
         assert_eq!(encoded, [0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4, 0xff]);
-        assert_eq!(decode(&encoded, 100).as_deref(), Some(&b"www.example.com"[..]));
-        assert_eq!(decode(&encoded, 14), None, "longer than allowed");
+        assert_eq!(decoded(&encoded, 100).as_deref(), Some(&b"www.example.com"[..]));
+        assert_eq!(decoded(&encoded, 14), None, "longer than allowed");
     }
 
     #[test]
@@ -165,13 +184,13 @@ mod tests {
         let text: Vec<u8> = (0..=255).collect();
         let mut encoded = Vec::new();
         encode(&text, &mut encoded);
-        assert_eq!((encoded.len(), decode(&encoded, 256)), (encoded_length(&text), Some(text)));
+        assert_eq!((encoded.len(), decoded(&encoded, 256)), (encoded_length(&text), Some(text)));
     }
 
     #[test]
     fn wrong_padding_and_the_end_symbol_are_refused() {
-        assert_eq!(decode(&[0x00], 9), None, "five bits, and three zeros");
-        assert_eq!(decode(&[0xff; 1], 9), None, "eight bits of padding");
-        assert_eq!(decode(&[0xff; 4], 9), None, "the end");
+        assert_eq!(decoded(&[0x00], 9), None, "five bits, and three zeros");
+        assert_eq!(decoded(&[0xff; 1], 9), None, "eight bits of padding");
+        assert_eq!(decoded(&[0xff; 4], 9), None, "the end");
     }
 }

@@ -54,11 +54,16 @@ pub fn string(flags: u8, bits: u32, text: &[u8], into: &mut Vec<u8>) {
     }
 }
 
-/// Takes such a string, decoded; `None` if it is cut short, wrongly coded or longer than [`MAX_LIST_BYTES`] when decoded.
-pub fn take_string(bits: u32, from: &mut &[u8]) -> Option<Vec<u8>> {
+/// Takes such a string, and appends it decoded; `None` if it is cut short, wrongly coded or longer than [`MAX_LIST_BYTES`] when
+/// decoded.
+pub fn take_string(bits: u32, from: &mut &[u8], into: &mut Vec<u8>) -> Option<()> {
     let is_coded = from.first()? & (1 << bits) != 0;
     let length = take_integer(bits, from)?;
     let (text, rest) = from.split_at_checked(length)?;
     *from = rest;
-    if is_coded { huffman::decode(text, MAX_LIST_BYTES) } else { Some(text.to_vec()) }
+    if is_coded {
+        return huffman::decode(text, MAX_LIST_BYTES, into);
+    }
+    into.extend_from_slice(text);
+    Some(())
 }

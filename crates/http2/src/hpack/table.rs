@@ -79,7 +79,7 @@ const STATIC_OF_LENGTH: [u64; 32] = {
 };
 
 /// Bytes that an entry counts beyond its name and value (RFC 7541, section 4.1).
-const ENTRY_BYTES: usize = 32;
+pub(super) const ENTRY_BYTES: usize = 32;
 
 /// Fields that both ends remember, the newest first.
 #[derive(Clone, Debug)]

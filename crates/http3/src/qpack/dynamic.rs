@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
+use http2::hpack::FieldList;
 use http2::hpack::prefixed::{integer, string, take_integer, take_string};
-use http2::hpack::{Field, MAX_LIST_BYTES};
 
 use super::find;
 use super::table::STATIC;
@@ -107,6 +107,13 @@ impl Encoder {
     }
 }
 
+/// Takes a string of an instruction.
+fn take_text(bits: u32, rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    take_string(bits, rest, &mut text)?;
+    Some(text)
+}
+
 /// Maximum of a table, whatever the peer allows.
 pub const MAX_TABLE_BYTES: usize = 1 << 16;
 
@@ -114,7 +121,7 @@ pub const MAX_TABLE_BYTES: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Section {
     /// Its fields.
-    Fields(Vec<Field>),
+    Fields(FieldList),
     /// It needs insertions that have not arrived.
     Blocked,
     /// It is invalid.
@@ -183,7 +190,7 @@ impl Decoder {
         let latest = |index: usize| self.entries.iter().rev().nth(index);
         Some(match first {
             first if first & 0x80 != 0 => {
-                let (index, value) = (take_integer(6, rest)?, take_string(7, rest)?);
+                let (index, value) = (take_integer(6, rest)?, take_text(7, rest)?);
                 let name = match first & 0x40 != 0 {
                     true => STATIC.get(index).map(|(name, _)| name.to_vec()),
                     false => latest(index).map(|(name, _)| name.clone()),
@@ -191,7 +198,7 @@ impl Decoder {
                 Instruction::Insert(name.map(|name| (name, value)))
             }
             first if first & 0x40 != 0 => {
-                Instruction::Insert(Some((take_string(5, rest)?, take_string(7, rest)?)))
+                Instruction::Insert(Some((take_text(5, rest)?, take_text(7, rest)?)))
             }
             first if first & 0x20 != 0 => Instruction::Capacity(take_integer(5, rest)?),
             _ => Instruction::Insert(latest(take_integer(5, rest)?).cloned()),
@@ -250,49 +257,54 @@ impl Decoder {
         Some(required).filter(|required| *required > 0)
     }
 
-    fn fields(&self, required: usize, mut rest: &[u8]) -> Option<Vec<Field>> {
+    fn fields(&self, required: usize, mut rest: &[u8]) -> Option<FieldList> {
         let is_negative = rest.first()? & 0x80 != 0;
         let delta = take_integer(7, &mut rest)?;
         let base = if is_negative { required.checked_sub(delta + 1)? } else { required + delta };
-        let (mut fields, mut bytes) = (Vec::new(), 0);
+        let mut fields = FieldList::for_section(rest);
         while let [first, ..] = *rest {
-            let field = self.field(first, (required, base), &mut rest)?;
-            bytes += field.name.len() + field.value.len() + ENTRY_BYTES;
-            if bytes > MAX_LIST_BYTES {
-                return None;
-            }
-            fields.push(field);
+            self.field(first, (required, base), &mut rest, &mut fields)?;
         }
         Some(fields)
     }
 
     /// Takes a field (section 4.5.2 to 4.5.6); references before Base count from it downwards.
-    fn field(&self, first: u8, (required, base): (usize, usize), rest: &mut &[u8]) -> Option<Field> {
+    fn field(
+        &self,
+        first: u8,
+        (required, base): (usize, usize),
+        rest: &mut &[u8],
+        into: &mut FieldList,
+    ) -> Option<()> {
         let entry = |place: usize| {
             let index = place.checked_sub(self.evicted).filter(|_| place < required)?;
             self.entries.get(index)
         };
         let before = |index: usize| base.checked_sub(index + 1);
         let (name, value) = match first {
-            first if first & 0xc0 == 0x80 => entry(before(take_integer(6, rest)?)?)?.clone(),
-            first if first & 0xf0 == 0x10 => entry(base + take_integer(4, rest)?)?.clone(),
+            first if first & 0xc0 == 0x80 => entry(before(take_integer(6, rest)?)?)?,
+            first if first & 0xf0 == 0x10 => entry(base + take_integer(4, rest)?)?,
             first if first & 0xd0 == 0x40 => {
-                let (name, _) = entry(before(take_integer(4, rest)?)?)?;
-                (name.clone(), take_string(7, rest)?)
+                return into.take_value(&entry(before(take_integer(4, rest)?)?)?.0, rest);
             }
             first if first & 0xf0 == 0 => {
-                let (name, _) = entry(base + take_integer(3, rest)?)?;
-                (name.clone(), take_string(7, rest)?)
+                return into.take_value(&entry(base + take_integer(3, rest)?)?.0, rest);
             }
-            first => return super::static_field(first, rest),
+            first => return super::static_field(first, rest, into),
         };
-        Some(Field { name, value })
+        into.push(name, value)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn list(fields: &[(&[u8], &[u8])]) -> FieldList {
+        let mut list = FieldList::default();
+        fields.iter().for_each(|(name, value)| list.push(name, value).unwrap());
+        list
+    }
 
     #[test]
     fn repeated_fields_take_a_byte_and_wait_for_their_insertion() {
@@ -306,7 +318,7 @@ mod tests {
         for byte in &instructions {
             decoder.instruct(&[*byte]).unwrap();
         }
-        let expected: Vec<Field> = fields.iter().map(|(name, value)| Field::new(name, value)).collect();
+        let expected = list(&fields);
         assert_eq!(decoder.decode(&first), Section::Fields(expected.clone()));
         let (mut second, before) = (Vec::new(), instructions.len());
         encoder.encode(fields, &mut second, &mut instructions);
@@ -323,7 +335,7 @@ mod tests {
         let large = [b'~'; 80];
         encoder.encode([(&b"cookie"[..], &large[..])], &mut section, &mut instructions);
         assert!(instructions.is_empty() && section.len() > 80);
-        assert_eq!(Decoder::new(100).decode(&section), Section::Fields(vec![Field::new(b"cookie", &large)]));
+        assert_eq!(Decoder::new(100).decode(&section), Section::Fields(list(&[(b"cookie", &large)])));
         assert_eq!(Decoder::new(100).instruct(&[0x3f, 0xff, 0x7f]), None, "a capacity beyond the setting");
         assert_eq!(Decoder::new(4_096).instruct(&[0x3f, 1, 0x00]), None, "a duplicate of no entry");
         assert_eq!(Decoder::new(4_096).instruct(&[0x21, 0x41, b'a', 1, b'b']), None, "larger than the table");
@@ -334,7 +346,7 @@ mod tests {
     fn fields(section: &Section) -> Vec<(String, String)> {
         let Section::Fields(fields) = section else { panic!("{section:?}") };
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        fields.iter().map(|field| (text(&field.name), text(&field.value))).collect()
+        fields.iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -3,14 +3,14 @@
 /// Entries, numbered from 0 (RFC 9204, appendix A).
 pub(super) static STATIC: [(&[u8], &[u8]); 99] = ENTRIES;
 
-/// Lengths of the names, which are compared first.
-pub(super) static NAME_LENGTHS: [usize; 99] = {
-    let (mut lengths, mut index) = ([0; 99], 0);
-    while index < lengths.len() {
-        lengths[index] = ENTRIES[index].0.len();
+/// Entries whose names have each length, as bits.
+pub(super) static OF_LENGTH: [u128; 33] = {
+    let (mut entries, mut index) = ([0; 33], 0);
+    while index < ENTRIES.len() {
+        entries[ENTRIES[index].0.len()] |= 1 << index;
         index += 1;
     }
-    lengths
+    entries
 };
 
 const ENTRIES: [(&[u8], &[u8]); 99] = [

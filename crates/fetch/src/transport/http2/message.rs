@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use http1::message::{Fields, ResponseHead, Version};
-use http2::hpack::Field;
+use http2::hpack::FieldList;
 use http2::{Endpoint, Priority};
 
 use crate::transport::Request;
 use crate::web::WebConfig;
 
 /// Fields of a connection, which HTTP/2 does not have (RFC 9113, section 8.2.2), and the one that becomes `:authority`.
-const LEFT_OUT: [&str; 5] = ["host", "connection", "keep-alive", "transfer-encoding", "upgrade"];
+const LEFT_OUT: [&[u8]; 5] = [b"host", b"connection", b"keep-alive", b"transfer-encoding", b"upgrade"];
 
 /// Sends a request; returns its stream, or `None` if the server takes no more of them now.
 pub(super) fn send(endpoint: &mut Endpoint, request: &Request, config: &WebConfig) -> Option<u32> {
@@ -29,12 +29,7 @@ pub(in crate::transport) fn with_fields<R>(
     let head = &request.head;
     let scheme: &[u8] = if config.tls(request.origin).is_some() { b"https" } else { b"http" };
     let priority = priority(request);
-    let names: Vec<(Vec<u8>, &[u8])> = head
-        .fields
-        .iter()
-        .map(|(name, value)| (name.to_ascii_lowercase(), value))
-        .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| left_out.as_bytes() == name))
-        .collect();
+    let names = head.fields.in_lower_case();
     let value = priority.value();
     let pseudo = [
         (&b":method"[..], head.method.name().as_bytes()),
@@ -42,7 +37,7 @@ pub(in crate::transport) fn with_fields<R>(
         (b":scheme", scheme),
         (b":path", head.target.as_bytes()),
     ];
-    let fields = names.iter().map(|(name, value)| (&name[..], *value));
+    let fields = names.iter().filter(|(name, _)| !LEFT_OUT.contains(name));
     let mut fields = pseudo.into_iter().chain(fields).chain([(&b"priority"[..], value.as_bytes())]);
     let body = vec![0; usize::try_from(request.body).unwrap_or_default()];
     send(&mut fields, priority, body.into())
@@ -61,14 +56,15 @@ fn priority(request: &Request) -> Priority {
 }
 
 /// The head of a response; `None` for trailers, or without a valid status.
-pub(in crate::transport) fn response_head(fields: &[Field]) -> Option<ResponseHead> {
-    let (first, rest) = fields.split_first()?;
-    let status = std::str::from_utf8(&first.value).ok()?.parse().ok()?;
-    if first.name != b":status" || !(100..1_000).contains(&status) {
+pub(in crate::transport) fn response_head(fields: &FieldList) -> Option<ResponseHead> {
+    let mut rest = fields.iter();
+    let (first, status) = rest.next()?;
+    let status = std::str::from_utf8(status).ok()?.parse().ok()?;
+    if first != b":status" || !(100..1_000).contains(&status) {
         return None;
     }
     let mut fields = Fields::new();
-    for Field { name, value } in rest {
+    for (name, value) in rest {
         fields.push(std::str::from_utf8(name).ok()?, std::str::from_utf8(value).ok()?).ok()?;
     }
     Some(ResponseHead { version: Version::Http11, status, fields })
