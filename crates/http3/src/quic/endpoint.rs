@@ -61,6 +61,8 @@ const NO_ERROR: u32 = 0x100;
 const PROTOCOL_ERROR: u32 = 0x101;
 /// Maximum bytes of a datagram.
 const BUFFER_BYTES: usize = 1_500;
+/// Bytes of memory for datagrams that arrive, of which ten fit.
+const RECEIVED_BYTES: usize = 1 << 14;
 
 /// An end of any number of connections.
 pub struct Endpoint {
@@ -70,17 +72,18 @@ pub struct Endpoint {
     client: Option<QuicClientConfig>,
     /// Behaviour of the servers that a client with early data remembers.
     remembered: Option<Profile>,
-    /// Each is some kilobytes large.
-    connections: BTreeMap<ConnectionHandle, Box<Connection>>,
+    /// By their handles. Each is some kilobytes large.
+    connections: Vec<Option<Box<Connection>>>,
     ids: BTreeMap<ConnectionId, ConnectionHandle>,
     /// Number of connections so far.
     opened: u32,
-    timers: BTreeSet<(Instant, ConnectionHandle)>,
     /// Connections that may have something to send.
     active: BTreeSet<ConnectionHandle>,
     /// Datagrams that belong to no connection.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     buffer: Vec<u8>,
+    /// Memory of the datagrams that arrive next: one piece for many.
+    received: BytesMut,
     /// Changes of recovery, if they are recorded.
     recoveries: Option<Vec<Recovery>>,
 }
@@ -138,13 +141,13 @@ impl Endpoint {
             profile,
             client,
             remembered: None,
-            connections: BTreeMap::new(),
+            connections: Vec::new(),
             ids: BTreeMap::new(),
             opened: 0,
-            timers: BTreeSet::new(),
             active: BTreeSet::new(),
             replies: VecDeque::new(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
+            received: BytesMut::with_capacity(RECEIVED_BYTES),
             recoveries: None,
         }
     }
@@ -180,7 +183,10 @@ impl Endpoint {
                 );
             }
         }
-        self.connections.insert(handle, connection);
+        if self.connections.len() <= handle.0 {
+            self.connections.resize_with(handle.0 + 1, || None);
+        }
+        self.connections[handle.0] = Some(connection);
         self.ids.insert(id, handle);
         self.active.insert(handle);
         id
@@ -244,27 +250,28 @@ impl Endpoint {
 
     fn connection(&mut self, id: ConnectionId) -> Option<(ConnectionHandle, &mut Connection)> {
         let handle = *self.ids.get(&id)?;
-        Some((handle, self.connections.get_mut(&handle)?.as_mut()))
+        Some((handle, at(&mut self.connections, handle)?))
     }
 
     /// Handles a datagram of a peer.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8], on: &mut dyn FnMut(Event<'_>)) {
-        let at = to_instant(now);
+        let instant = to_instant(now);
         self.buffer.clear();
-        let event = self.quic.handle(at, from, None, None, BytesMut::from(datagram), &mut self.buffer);
+        self.received.extend_from_slice(datagram);
+        let event = self.quic.handle(instant, from, None, None, self.received.split(), &mut self.buffer);
         match event {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(connection) = self.connections.get_mut(&handle) {
+                if let Some(connection) = at(&mut self.connections, handle) {
                     connection.quic.handle_event(event);
-                    self.drive(at, handle, on);
+                    self.drive(instant, handle, on);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.quic.accept(incoming, at, &mut self.buffer, None) {
+                match self.quic.accept(incoming, instant, &mut self.buffer, None) {
                     Ok((handle, quic)) => {
                         self.insert(handle, quic);
-                        self.drive(at, handle, on);
+                        self.drive(instant, handle, on);
                     }
                     Err(error) => {
                         if let Some(transmit) = error.response {
@@ -283,14 +290,14 @@ impl Endpoint {
 
     /// Handles what is due.
     pub fn expire(&mut self, now: Time, on: &mut dyn FnMut(Event<'_>)) {
-        let at = to_instant(now);
-        while let Some((_, handle)) = self.timers.first().copied().filter(|(due, _)| *due <= at) {
-            self.timers.pop_first();
-            if let Some(connection) = self.connections.get_mut(&handle) {
-                connection.timer = None;
-                connection.quic.handle_timeout(at);
-                self.drive(at, handle, on);
-                self.schedule(handle);
+        let instant = to_instant(now);
+        while let Some((_, handle)) = self.next_timer().filter(|(due, _)| *due <= instant)
+            && let Some(connection) = at(&mut self.connections, handle)
+        {
+            connection.quic.handle_timeout(instant);
+            self.drive(instant, handle, on);
+            if let Some(connection) = at(&mut self.connections, handle) {
+                connection.timer = connection.quic.poll_timeout();
             }
         }
     }
@@ -300,14 +307,14 @@ impl Endpoint {
         if let Some(reply) = self.replies.pop_front() {
             return Some(reply);
         }
-        let at = to_instant(now);
+        let instant = to_instant(now);
         while let Some(handle) = self.active.first().copied() {
-            let Some(connection) = self.connections.get_mut(&handle) else {
+            let Some(connection) = at(&mut self.connections, handle) else {
                 self.active.pop_first();
                 continue;
             };
             self.buffer.clear();
-            if let Some(transmit) = connection.quic.poll_transmit(at, 1, &mut self.buffer) {
+            if let Some(transmit) = connection.quic.poll_transmit(instant, 1, &mut self.buffer) {
                 let bytes = self.buffer.get(..transmit.size).unwrap_or_default();
                 return Some((transmit.destination, bytes.to_vec()));
             }
@@ -316,7 +323,7 @@ impl Endpoint {
                 // Whatever else arrives for it needs no reply: its peer has been told, or has told.
                 self.forget(handle);
             } else {
-                self.schedule(handle);
+                connection.timer = connection.quic.poll_timeout();
             }
         }
         None
@@ -324,36 +331,29 @@ impl Endpoint {
 
     /// Time of the next [`Endpoint::expire`].
     pub fn timeout(&self) -> Option<Time> {
-        self.timers.first().map(|(due, _)| to_time(*due))
+        self.next_timer().map(|(due, _)| to_time(due))
     }
 
-    /// Replaces a connection's timer.
-    fn schedule(&mut self, handle: ConnectionHandle) {
-        let Some(connection) = self.connections.get_mut(&handle) else { return };
-        let due = connection.quic.poll_timeout();
-        if due == connection.timer {
-            return;
-        }
-        if let Some(before) = std::mem::replace(&mut connection.timer, due) {
-            self.timers.remove(&(before, handle));
-        }
-        self.timers.extend(due.map(|due| (due, handle)));
+    /// The timer that is due first.
+    fn next_timer(&self) -> Option<(Instant, ConnectionHandle)> {
+        let connections = self.connections.iter().enumerate();
+        let timer = |(place, connection): (usize, &Option<Box<Connection>>)| {
+            Some((connection.as_ref()?.timer?, ConnectionHandle(place)))
+        };
+        connections.filter_map(timer).min()
     }
 
     fn forget(&mut self, handle: ConnectionHandle) {
-        let Some(connection) = self.connections.remove(&handle) else { return };
+        let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::take) else { return };
         self.ids.remove(&connection.id);
-        if let Some(timer) = connection.timer {
-            self.timers.remove(&(timer, handle));
-        }
         self.quic.handle_event(handle, EndpointEvent::drained());
     }
 
     /// Handles all events of a connection.
-    fn drive(&mut self, at: Instant, handle: ConnectionHandle, on: &mut dyn FnMut(Event<'_>)) {
+    fn drive(&mut self, now: Instant, handle: ConnectionHandle, on: &mut dyn FnMut(Event<'_>)) {
         self.active.insert(handle);
         loop {
-            let Some(connection) = self.connections.get_mut(&handle) else { return };
+            let Some(connection) = at(&mut self.connections, handle) else { return };
             while let Some(event) = connection.quic.poll_endpoint_events() {
                 if event.is_drained() {
                     return self.forget(handle);
@@ -365,19 +365,23 @@ impl Endpoint {
             let Some(event) = connection.quic.poll() else { break };
             if connection.event(event, &self.profile, on) == Err(StreamError) {
                 let id = connection.id;
-                connection.quic.close(at, VarInt::from_u32(PROTOCOL_ERROR), Bytes::new());
+                connection.quic.close(now, VarInt::from_u32(PROTOCOL_ERROR), Bytes::new());
                 on(Event::Closed(id, CloseReason::Fault));
                 return;
             }
         }
-        let Some(connection) = self.connections.get_mut(&handle) else { return };
+        let Some(connection) = at(&mut self.connections, handle) else { return };
         if !connection.has_control && connection.quic.side() == Side::Server {
             connection.open_control(&self.profile);
         }
         if let Some(recoveries) = &mut self.recoveries {
-            recoveries.extend(connection.changed_recovery(to_time(at)));
+            recoveries.extend(connection.changed_recovery(to_time(now)));
         }
     }
+}
+
+fn at(connections: &mut [Option<Box<Connection>>], handle: ConnectionHandle) -> Option<&mut Connection> {
+    connections.get_mut(handle.0)?.as_deref_mut()
 }
 
 /// Bytes of the first destination id of a client: Chromium's, and the least (RFC 9000, section 7.2).
