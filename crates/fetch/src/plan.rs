@@ -162,6 +162,8 @@ pub struct PlannedObject {
     pub named_at: Option<Bytes>,
     /// Dependencies on objects of the same page, numbered from its first; they count with [`Release::Graph`].
     pub after: Vec<Dependency>,
+    /// Its request, if [`Plan::prepare`] has made it.
+    pub head: Option<RequestHead>,
 }
 
 /// Connection policy.
@@ -238,6 +240,7 @@ impl PlannedObject {
             validator: None,
             named_at: None,
             after: Vec::new(),
+            head: None,
         }
     }
 }
@@ -303,6 +306,17 @@ impl Plan {
             .expect("the host and a planned validator are in other requests, and a discovered path is valid")
     }
 
+    /// Makes the requests, once for all runs of this plan, which does not change any more.
+    ///
+    /// # Errors
+    /// An invalid plan.
+    pub fn prepare(&mut self) -> Result<(), PlanError> {
+        for index in 0..self.objects.len() {
+            self.objects[index].head = Some(self.request(&self.objects[index], &Portion::Whole)?);
+        }
+        Ok(())
+    }
+
     /// Request of each object, in order.
     pub(crate) fn requests(&self, parts: &ReceivedParts) -> Result<Vec<RequestHead>, PlanError> {
         if self.objects.is_empty() {
@@ -317,6 +331,9 @@ impl Plan {
         object: &PlannedObject,
         portion: &Portion,
     ) -> Result<RequestHead, PlanError> {
+        if let (Some(head), Portion::Whole) = (&object.head, portion) {
+            return Ok(head.clone());
+        }
         let path = &object.path;
         if !is_token(object.method.name().as_bytes()) {
             return Err(PlanError::Method(object.method.name().to_owned()));
@@ -614,5 +631,17 @@ mod tests {
         assert!(text(Shape::Http10KeepAlive).contains("HTTP/1.0\r\n"));
         assert!(text(Shape::Http10KeepAlive).ends_with("Connection: Keep-Alive\r\n\r\n"));
         assert!(text(Shape::Http11).contains("HTTP/1.1\r\n"));
+    }
+
+    #[test]
+    fn prepared_requests_are_those_that_each_run_would_make() {
+        let mut plan = Plan { request_size: Some(Bytes::new(256)), ..plan("/0", Shape::Http2) };
+        let requests = plan.requests(&whole()).unwrap();
+        plan.prepare().unwrap();
+        assert_eq!(plan.objects[0].head.as_ref(), requests.first());
+        assert_eq!(plan.requests(&whole()).unwrap(), requests);
+        plan.objects[0].head = None;
+        plan.request_size = Some(Bytes::new(20));
+        assert!(matches!(plan.prepare(), Err(PlanError::RequestTooSmall { .. })));
     }
 }

@@ -35,8 +35,11 @@ impl Site {
         let object = |(index, size): (usize, &Bytes)| {
             let size = usize::try_from(size.get()).ok()?;
             let mut random = seed.stream("site", index as u64);
-            let words = std::iter::repeat_with(|| random.next_u64().to_le_bytes());
-            Some(words.flatten().take(size).collect())
+            let mut body = vec![0; size];
+            for word in body.chunks_mut(8) {
+                word.copy_from_slice(&random.next_u64().to_le_bytes()[..word.len()]);
+            }
+            Some(body.into())
         };
         let objects: Option<Vec<_>> = sizes.iter().enumerate().map(object).collect();
         Some(Self::of(objects?))

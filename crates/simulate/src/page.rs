@@ -285,6 +285,7 @@ impl Experiment {
         remarks.extend(serving::without_offer(scenario).map(Remark::WithoutOffer));
         let sockets = programs.of_web(web.is_some());
         hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
+        plan.prepare().map_err(Error::Plan)?;
         let experiment = Self {
             network: network.clone(),
             stack: match web {
