@@ -19,15 +19,24 @@ pub trait Reader {
 /// Both directions of a connection.
 #[derive(Debug, Default)]
 pub struct Streams {
-    directions: Both<Direction>,
+    directions: Both<OrderedBytes>,
 }
 
+/// Bytes of one direction, or of a stream of QUIC, put in order.
 #[derive(Debug, Default)]
-struct Direction {
+pub(crate) struct OrderedBytes {
     /// Position of the next byte to be read.
     next: Option<u64>,
     /// Out-of-order data beyond it, if any.
     ahead: Option<Box<OutOfOrderData>>,
+}
+
+/// The next part of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part<'a> {
+    Bytes(&'a [u8]),
+    /// Number of bytes that are missing.
+    Hole(u64),
 }
 
 /// Out-of-order pieces with the number of bytes that each had on the wire, and the total of what is stored.
@@ -68,30 +77,39 @@ impl Streams {
         mark: Mark,
         reader: &mut impl Reader,
     ) {
-        let direction = self.directions.of_mut(side);
-        let next = *direction.next.get_or_insert(start);
-        if start > next {
-            if length > 0 && direction.store(start, payload, length) {
-                direction.skip_hole(side, mark, reader);
-            }
-            return;
-        }
-        direction.read(side, start, payload, length, mark, reader);
-        direction.read_stored(side, mark, reader);
+        self.directions.of_mut(side).sent(start, payload, length, &mut |part| match part {
+            Part::Bytes(data) => reader.bytes(side, data, mark),
+            Part::Hole(length) => reader.hole(side, length, mark),
+        });
     }
 }
 
-impl Direction {
+impl OrderedBytes {
+    /// Begins with the first byte of a stream, whatever is captured first.
+    pub(crate) const fn from_the_first() -> Self {
+        Self { next: Some(0), ahead: None }
+    }
+
+    /// Returns the number of bytes behind holes.
+    pub(crate) fn stored(&self) -> usize {
+        self.ahead.as_deref().map_or(0, |ahead| ahead.bytes)
+    }
+
+    /// Passes on what can be read of `length` bytes sent from `start` on, `payload` of them captured.
+    pub(crate) fn sent(&mut self, start: u64, payload: &[u8], length: u64, on: &mut impl FnMut(Part<'_>)) {
+        let next = *self.next.get_or_insert(start);
+        if start > next {
+            if length > 0 && self.store(start, payload, length) {
+                self.skip_hole(on);
+            }
+            return;
+        }
+        self.read(start, payload, length, on);
+        self.read_stored(on);
+    }
+
     /// Reads what is new of a piece that begins at or before the next byte.
-    fn read(
-        &mut self,
-        side: Side,
-        start: u64,
-        payload: &[u8],
-        length: u64,
-        mark: Mark,
-        reader: &mut impl Reader,
-    ) {
+    fn read(&mut self, start: u64, payload: &[u8], length: u64, on: &mut impl FnMut(Part<'_>)) {
         let (next, end) = (self.next.unwrap_or(start), start + length);
         if end <= next {
             return;
@@ -100,17 +118,17 @@ impl Direction {
         let known = usize::try_from(next - start).unwrap_or(usize::MAX);
         let fresh = payload.get(known..).unwrap_or_default();
         if !fresh.is_empty() {
-            reader.bytes(side, fresh, mark);
+            on(Part::Bytes(fresh));
         }
         let missing = end - next - fresh.len() as u64;
         if missing > 0 {
-            reader.hole(side, missing, mark);
+            on(Part::Hole(missing));
         }
     }
 
-    fn read_stored(&mut self, side: Side, mark: Mark, reader: &mut impl Reader) {
+    fn read_stored(&mut self, on: &mut impl FnMut(Part<'_>)) {
         while let Some((start, piece, length)) = self.take_stored() {
-            self.read(side, start, &piece, length, mark, reader);
+            self.read(start, &piece, length, on);
         }
     }
 
@@ -143,12 +161,12 @@ impl Direction {
     }
 
     /// Gives up what is missing before the first stored piece.
-    fn skip_hole(&mut self, side: Side, mark: Mark, reader: &mut impl Reader) {
+    fn skip_hole(&mut self, on: &mut impl FnMut(Part<'_>)) {
         let first = self.ahead.as_deref().and_then(|ahead| ahead.pieces.keys().next().copied());
         let (Some(next), Some(first)) = (self.next, first) else { return };
         self.next = Some(first);
-        reader.hole(side, first.saturating_sub(next), mark);
-        self.read_stored(side, mark, reader);
+        on(Part::Hole(first.saturating_sub(next)));
+        self.read_stored(on);
     }
 }
 

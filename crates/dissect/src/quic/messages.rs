@@ -13,6 +13,7 @@ use http3::qpack::dynamic::{Decoder, MAX_TABLE_BYTES, Section};
 use http3::stream::{Delivery, StreamReader};
 use quic::frame::StreamData;
 
+use crate::stream::{OrderedBytes, Part};
 use crate::{Both, Side};
 
 /// Head of a message.
@@ -32,7 +33,7 @@ pub(super) struct Messages(Both<Sender>);
 #[derive(Debug)]
 struct Sender {
     /// Streams by their ids; `None`: nothing more of it is read.
-    streams: BTreeMap<u64, Option<Ordered>>,
+    streams: BTreeMap<u64, Option<Stream>>,
     /// Bytes that they hold.
     bytes: usize,
     /// Decoder of its fields; `None` once its instructions cannot be followed.
@@ -41,13 +42,12 @@ struct Sender {
     held: BTreeMap<u64, Vec<u8>>,
 }
 
-/// A stream up to a hole, and what follows it.
+/// A stream, read up to its first hole.
 #[derive(Debug)]
-struct Ordered {
-    next: u64,
-    later: BTreeMap<u64, Vec<u8>>,
-    /// Bytes behind holes, and those of a head that is not complete.
-    bytes: usize,
+struct Stream {
+    ordered: OrderedBytes,
+    /// Bytes of a head that is not complete.
+    unread: usize,
     reader: StreamReader,
 }
 
@@ -119,17 +119,17 @@ impl Sender {
         if streams.len() >= MAX_STREAMS && !streams.contains_key(&data.id) {
             return delivered;
         }
-        let stream = streams.entry(data.id).or_insert_with(|| Some(Ordered::new(reader())));
-        let Some(ordered) = stream else { return delivered };
-        *bytes -= ordered.bytes;
-        let is_over = ordered.add(data.offset, data.data, decoder, &mut delivered);
-        if delivered.is_invalid && matches!(ordered.reader, StreamReader::Instructions) {
+        let entry = streams.entry(data.id).or_insert_with(|| Some(Stream::new(reader())));
+        let Some(stream) = entry else { return delivered };
+        *bytes -= stream.bytes();
+        let is_over = stream.sent(data.offset, data.data, decoder, &mut delivered);
+        if delivered.is_invalid && matches!(stream.reader, StreamReader::Instructions) {
             *decoder = None;
         }
-        if is_over || delivered.is_invalid || *bytes + ordered.bytes > MAX_BYTES {
-            *stream = None;
+        if is_over || delivered.is_invalid || *bytes + stream.bytes() > MAX_BYTES {
+            *entry = None;
         } else {
-            *bytes += ordered.bytes;
+            *bytes += stream.bytes();
         }
         delivered
     }
@@ -153,78 +153,73 @@ impl Sender {
 
     /// Forgets a stream whose head was read.
     fn finish(&mut self, stream: u64) {
-        if let Some(ordered) = self.streams.get_mut(&stream).and_then(Option::take) {
-            self.bytes -= ordered.bytes;
+        if let Some(stream) = self.streams.get_mut(&stream).and_then(Option::take) {
+            self.bytes -= stream.bytes();
         }
     }
 }
 
-impl Ordered {
+impl Stream {
     const fn new(reader: StreamReader) -> Self {
-        Self { next: 0, later: BTreeMap::new(), bytes: 0, reader }
+        Self { ordered: OrderedBytes::from_the_first(), unread: 0, reader }
     }
 
-    /// Adds bytes at an offset; returns whether nothing more is to be read.
-    fn add(
+    /// Returns the number of bytes that it holds.
+    fn bytes(&self) -> usize {
+        self.unread + self.ordered.stored()
+    }
+
+    /// Reads bytes at an offset; returns whether nothing more is to be read.
+    fn sent(
         &mut self,
         offset: u64,
         data: &[u8],
         decoder: &mut Option<Decoder>,
         delivered: &mut Delivered,
     ) -> bool {
-        if offset > self.next {
-            let known = self.later.entry(offset).or_default();
-            if data.len() > known.len() {
-                self.bytes += data.len() - known.len();
-                *known = data.to_vec();
-            }
-            return false;
-        }
-        let mut is_over = self.pass(offset, data, decoder, delivered);
-        while let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() <= self.next) {
-            let (offset, data) = entry.remove_entry();
-            self.bytes -= data.len();
-            is_over |= self.pass(offset, &data, decoder, delivered);
-        }
-        is_over
-    }
-
-    /// Passes what is new of bytes without a hole to the reader.
-    fn pass(
-        &mut self,
-        offset: u64,
-        data: &[u8],
-        decoder: &mut Option<Decoder>,
-        delivered: &mut Delivered,
-    ) -> bool {
-        let known = usize::try_from(self.next - offset).unwrap_or(usize::MAX);
-        let Some(new) = data.get(known..) else { return false };
-        self.next += new.len() as u64;
+        let Self { ordered, unread, reader } = self;
         let mut is_over = false;
-        let read = self.reader.read(new, &mut |delivery| match delivery {
-            Delivery::Section(section) => delivered.sections.push(section.to_vec()),
-            // A body is not read: its head came before.
-            Delivery::Data(_) => is_over = true,
-            Delivery::Settings(payload) => {
-                let capacity = read_settings(payload).find(|(id, _)| *id == QPACK_MAX_TABLE_CAPACITY);
-                delivered.capacity = Some(capacity.map_or(0, |(_, value)| value));
-                is_over = true;
-            }
-            Delivery::Instructions(bytes) => {
-                let is_read = decoder.as_mut().is_some_and(|decoder| decoder.instruct(bytes).is_some());
-                delivered.has_insertions |= is_read;
-                delivered.is_invalid |= !is_read;
-            }
-            Delivery::Leaving => {}
+        ordered.sent(offset, data, data.len() as u64, &mut |part| match part {
+            Part::Bytes(data) if !is_over => is_over = read(reader, unread, data, decoder, delivered),
+            // Behind a hole no frame is found again.
+            Part::Bytes(_) | Part::Hole(_) => is_over = true,
         });
-        delivered.is_invalid |= read.is_err();
-        match self.reader {
-            StreamReader::Message(_) | StreamReader::Untyped(_) => self.bytes += new.len(),
-            StreamReader::Control(_) | StreamReader::Instructions => {}
-            StreamReader::Ignored => is_over = true,
-        }
         is_over
     }
+}
+
+/// Passes the next bytes of a stream to its reader; returns whether nothing more is to be read.
+fn read(
+    reader: &mut StreamReader,
+    unread: &mut usize,
+    data: &[u8],
+    decoder: &mut Option<Decoder>,
+    delivered: &mut Delivered,
+) -> bool {
+    let mut is_over = false;
+    let result = reader.read(data, &mut |delivery| match delivery {
+        Delivery::Section(section) => delivered.sections.push(section.to_vec()),
+        // A body is not read: its head came before.
+        Delivery::Data(_) => is_over = true,
+        Delivery::Settings(payload) => {
+            let capacity = read_settings(payload).find(|(id, _)| *id == QPACK_MAX_TABLE_CAPACITY);
+            delivered.capacity = Some(capacity.map_or(0, |(_, value)| value));
+            is_over = true;
+        }
+        Delivery::Instructions(bytes) => {
+            let is_read = decoder.as_mut().is_some_and(|decoder| decoder.instruct(bytes).is_some());
+            delivered.has_insertions |= is_read;
+            delivered.is_invalid |= !is_read;
+        }
+        Delivery::Leaving => {}
+    });
+    delivered.is_invalid |= result.is_err();
+    match reader {
+        StreamReader::Message(_) | StreamReader::Untyped(_) => *unread += data.len(),
+        StreamReader::Control(_) | StreamReader::Instructions => {}
+        StreamReader::Ignored => is_over = true,
+    }
+    is_over
 }
 
 /// Returns the head that these fields are.
@@ -327,7 +322,7 @@ mod tests {
             assert_eq!(read(&mut messages, Side::Server, 4 * stream, 1, &[7; 1_000]), []);
         }
         let Sender { streams, bytes, .. } = &messages.0.server;
-        let held = streams.values().flatten().map(|ordered| ordered.bytes).sum::<usize>();
+        let held = streams.values().flatten().map(Stream::bytes).sum::<usize>();
         assert!(streams.len() == MAX_STREAMS && *bytes == held && held <= MAX_BYTES, "{held}");
     }
 
