@@ -215,13 +215,15 @@ impl SocketMonitor {
                 flow.hear_run_queue(|at, lost| self.run_queue.delay(process, at, at + lost));
             }
             for (side, socket) in known {
-                let Some(KnownSocket { info, process, .. }) = socket else { continue };
-                if let Some(process) = *process {
-                    flow.hear_reader(side, |at, lost| self.run_queue.delay(process, at, at + lost));
-                }
+                let Some(KnownSocket { info, .. }) = socket else { continue };
                 let (busy, receive_window) = (info.busy, info.receive_window_limited);
                 let send_buffer = info.send_buffer_limited;
                 flow.hear_kernel(side, SenderTimes { busy, receive_window, send_buffer });
+            }
+            for (side, socket) in known {
+                if let Some(process) = socket.and_then(|known| known.process) {
+                    flow.hear_reader(side, |at, lost| self.run_queue.work(process, at, at + lost));
+                }
             }
         }
     }

@@ -131,23 +131,33 @@ impl FlowReport {
         }
     }
 
-    /// Takes into account for how long the threads of a reader waited for a CPU while its window held up the other side; `side` is the
-    /// reader's.
-    pub fn hear_reader(&mut self, side: Side, delay: impl Fn(Time, Duration) -> Duration) {
+    /// Takes into account for how long the program of a reader worked, or waited for a CPU, while its window held up the other side,
+    /// which `work` returns for a time and a duration: it could not read sooner. `side` is the reader's.
+    pub fn hear_reader(&mut self, side: Side, work: impl Fn(Time, Duration) -> Duration) {
         let waited = self.account.waited();
         for cause in [Cause::ReceiveWindowLimited, Cause::ZeroWindow] {
             let is_match = |finding: &&mut Finding| finding.cause == cause && finding.side == side.other();
-            let (mut late, mut saving) = (Duration::ZERO, Duration::ZERO);
-            for finding in self.findings.iter_mut().filter(is_match) {
-                let own = delay(finding.at, finding.lost).min(finding.lost);
-                late += own;
-                saving += finding.saving.unwrap_or_default().saturating_sub(own);
+            let [mut busy, mut lost, mut saving] = [Duration::ZERO; 3];
+            // Of the time that only the kernel counted no packets show when it was.
+            for finding in
+                self.findings.iter_mut().filter(is_match).filter(|finding| finding.packets.len() > 1)
+            {
+                busy += work(finding.at, finding.lost).min(finding.lost);
+                (lost, saving) = (lost + finding.lost, saving + finding.saving.unwrap_or_default());
             }
-            if late < WORTH {
+            // Samples are too coarse for the rest of a reader that worked nearly all the time.
+            let has_worked = busy > Duration::ZERO && busy * 4 >= lost * 3;
+            if busy < WORTH && !has_worked {
                 continue;
             }
-            let severity = Severity::of(cause, saving, waited);
-            let text = format!("; the {side}'s threads waited for a CPU for {} of such times", millis(late));
+            let left = if has_worked { Duration::ZERO } else { saving.saturating_sub(busy) };
+            let severity = Severity::of(cause, left, waited);
+            let text = format!(
+                "; for {} of {} in such waits the {side}'s program, or one that reads its output, computed or waited for a CPU, and could \
+                 not read sooner",
+                millis(busy),
+                millis(lost)
+            );
             for finding in self.findings.iter_mut().filter(is_match) {
                 finding.severity = finding.severity.min(severity);
                 finding.evidence += &text;

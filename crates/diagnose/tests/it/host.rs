@@ -145,6 +145,30 @@ fn response_that_was_late_while_threads_waited_for_a_cpu_is_the_hosts() {
     assert_eq!(heard(240), (false, 240, true));
 }
 
+/// A window of four kilobytes that stops the server each round trip, while the client's program works for a part of the time.
+#[test]
+fn reader_that_computes_while_its_window_is_full_could_not_read_sooner() {
+    let heard = |parts: [u64; 2]| {
+        let mut lines = "30 C send=100 win=4380\n".to_owned();
+        for round in 0..8 {
+            let at = 45.0 + 60.0 * f64::from(round);
+            for segment in 0..3 {
+                lines += &format!("{} S send=1460\n", at + 0.1 * f64::from(segment));
+            }
+            lines += &format!("{} C win=4380\n", at + 45.0);
+        }
+        let mut report =
+            Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+        report.hear_reader(Side::Client, |_, lost| lost * parts[0] / parts[1]);
+        let found =
+            report.findings.iter().find(|finding| finding.cause == Cause::ReceiveWindowLimited).unwrap();
+        (found.severity.is_worth_fixing(), found.evidence.contains("computed or waited for a CPU"))
+    };
+    assert_eq!(heard([0, 1]), (true, false));
+    assert_eq!(heard([1, 2]), (true, true), "half of the time it did not read");
+    assert_eq!(heard([1, 1]), (false, true));
+}
+
 #[test]
 fn advice_fits_the_side_the_host_and_the_program() {
     let lines = "1 C send=100\n41 S\n41.1 C send=40\n42 S send=9";
