@@ -147,9 +147,7 @@ impl QuicFlow {
         self.packets += 1;
         self.bytes += Bytes::new(length);
         let mark = Mark { at: self.last_at, frame: mark.frame };
-        if !self.opening.is_over() {
-            self.opening.datagram(side, payload, length, mark);
-        }
+        self.opening.datagram(side, payload, length, mark);
         let Some(opened) = &mut self.opened else { return };
         let wait = opened.datagram(side, mark, payload, &self.account);
         let answered = std::mem::take(&mut opened.answered);
@@ -194,9 +192,12 @@ impl QuicFlow {
         let limited = self.opening.limited.iter().filter_map(|wait| quic::limited(&self.opening, wait));
         let one_each = [quic::handshake, quic::lost_hello, quic::closed, quic::unfinished]
             .map(|rule| rule(&self.opening));
+        // With a key log frames show it.
+        let is_read = self.opened.as_ref().is_some_and(|opened| opened.is_read());
+        let silences = self.opening.silences().filter(|_| !is_read).map(|silence| quic::silence(&silence));
         let of_opening = [&[quic::unanswered(&self.opening, self.last_at)][..], &one_each].concat();
         let is_counted = |finding: &crate::Finding| finding.at + finding.lost > self.since;
-        for finding in of_opening.into_iter().flatten().chain(limited).filter(is_counted) {
+        for finding in of_opening.into_iter().flatten().chain(limited).chain(silences).filter(is_counted) {
             let times = [finding.lost, finding.saving.unwrap_or_default()];
             findings.add(finding.cause, times, MAX_FINDINGS, || finding);
         }

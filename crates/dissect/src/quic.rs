@@ -8,6 +8,7 @@ mod end;
 mod hello;
 mod messages;
 pub mod opened;
+mod silence;
 mod spans;
 mod unfinished;
 
@@ -19,6 +20,7 @@ use wire::Duration;
 use crate::{Mark, Side};
 use hello::Hello;
 pub use hello::{CloseReason, LostHello};
+pub use silence::Silence;
 pub use unfinished::{UnfinishedEnd, UnfinishedHandshake};
 
 /// The opening of one connection.
@@ -49,6 +51,7 @@ pub struct QuicOpening {
     pub limited: Vec<LimitedServer>,
     hello: Hello,
     progress: unfinished::Progress,
+    silences: silence::Silences,
     initials_reader: ClientInitials,
     /// Connection ID from which the keys of Initial packets follow; before it, that of the client's first packet.
     key_id: Vec<u8>,
@@ -106,6 +109,7 @@ impl QuicOpening {
             limited: Vec::new(),
             hello: Hello::default(),
             progress: unfinished::Progress::default(),
+            silences: silence::Silences::default(),
             initials_reader: ClientInitials::default(),
             key_id: Vec::new(),
             first_id: Vec::new(),
@@ -118,6 +122,10 @@ impl QuicOpening {
 
     /// Handles a datagram of `side` with `length` bytes, `payload` of them captured.
     pub fn datagram(&mut self, side: Side, payload: &[u8], length: u64, mark: Mark) {
+        if self.is_over() {
+            self.silences.datagram(side, mark);
+            return;
+        }
         match side {
             Side::Client => self.receives(length, mark),
             Side::Server => self.sends(payload, length, mark),
@@ -146,8 +154,13 @@ impl QuicOpening {
             && begins_connection(payload)
     }
 
+    /// Returns the times after the handshake in which a side sent in vain.
+    pub fn silences(&self) -> impl Iterator<Item = Silence> {
+        self.silences.all()
+    }
+
     /// Returns whether nothing more is to be read: the handshake is over.
-    pub const fn is_over(&self) -> bool {
+    const fn is_over(&self) -> bool {
         self.ended.is_some()
             && self.answered.is_some()
             && self.validated.is_some()

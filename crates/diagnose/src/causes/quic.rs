@@ -7,7 +7,8 @@
 //! packets and got nothing, or nothing but Retry packets. A handshake that a side closes with an error is `tls-alert`,
 //! `connection-refused` or `reset-mid-transfer`. One that was never completed is `peer-vanished` where one side fell silent,
 //! `connection-refused` without a common version, else `retransmission-timeout`; so is one that the server began after the client
-//! had retransmitted a part of its Client Hello, and acknowledged the later packet, but not the first. **Refuted by**: any datagram
+//! had retransmitted a part of its Client Hello, and acknowledged the later packet, but not the first. After the handshake, too, a side
+//! that sends after timeouts that double, and gets nothing, waits for a peer that has vanished, or for a while. **Refuted by**: any datagram
 //! of the server (of `quic-unanswered`); a capture of one direction.
 //!
 //! With a key log, frames show the waits after the handshake ([`dissect::quic::opened`]); they have the names of TCP's: a sender that
@@ -15,7 +16,9 @@
 //! reached, for its peer; a packet whose data is retransmitted was lost.
 
 use dissect::quic::opened::{QuicWait, WaitReason};
-use dissect::quic::{CloseReason, LimitedServer, LostHello, QuicOpening, UnfinishedEnd, UnfinishedHandshake};
+use dissect::quic::{
+    CloseReason, LimitedServer, LostHello, QuicOpening, Silence, UnfinishedEnd, UnfinishedHandshake,
+};
 use dissect::{Mark, Side};
 use trace::account::Share;
 use wire::{Duration, Time};
@@ -216,6 +219,25 @@ pub(crate) fn unfinished(opening: &QuicOpening) -> Option<Finding> {
     );
     let found = Wait { from: since, to: last, side }.finding(cause, evidence);
     Some(Finding { saving: found.saving.filter(|_| !cause.is_failure()), ..found })
+}
+
+/// Returns the finding of a time after the handshake in which a side sent in vain.
+pub(crate) fn silence(silence: &Silence) -> Finding {
+    let Silence { sender, since, last, until, timeouts } = *silence;
+    let cause = if until.is_some() { Cause::RetransmissionTimeout } else { Cause::PeerVanished };
+    let wait = Wait { from: since, to: until.unwrap_or(last), side: sender };
+    let ended =
+        until.map_or_else(|| "to the end".to_owned(), |until| format!("until packet {}", until.frame));
+    let evidence = format!(
+        "the {sender} sent packets in vain ({}), after {} of which each took longer than the one before: nothing came from the {} \
+         for {}, {ended}, not even acknowledgements, which do not wait for a program's work: the path dropped packets, or the \
+         process stood still",
+        packets(since.frame, last.frame),
+        counted(timeouts.into(), "timeout"),
+        sender.other(),
+        millis(wait.duration()),
+    );
+    wait.finding(cause, evidence)
 }
 
 /// Returns the finding of a server that waited at its limit.

@@ -52,6 +52,25 @@ fn client_without_response_is_a_failure_until_its_last_attempt() {
     assert_eq!(causes(&initials[..1]), [], "it may still come");
 }
 
+/// The end of the handshake, a request at 100 ms that is sent again after timeouts, and the server's next packet.
+#[test]
+fn server_that_does_not_even_acknowledge_is_silent_also_after_the_handshake() {
+    let found = |until: &[(char, u64, u8, usize)]| {
+        let opening = [
+            ('C', 0, 0xc0, 1_200),
+            ('S', 30, 0xc0, 1_200),
+            ('C', 31, 0xe0, 80),
+            ('C', 32, 0x40, 60),
+            ('S', 62, 0x40, 80),
+        ];
+        let probes = [100, 180, 340, 660, 1_300].map(|ms| ('C', ms, 0x40, 60));
+        let found = causes(&[&opening[..], &probes[..], until].concat());
+        found.into_iter().filter(|(cause, ..)| *cause != Cause::QuicHandshake).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[]), [(Cause::PeerVanished, 1_200, true)]);
+    assert_eq!(found(&[('S', 1_500, 0x40, 90)]), [(Cause::RetransmissionTimeout, 1_400, true)]);
+}
+
 #[test]
 fn handshake_is_a_note() {
     let datagrams = [
