@@ -15,6 +15,7 @@
 //! | `failure`, `whole` | facts about openings and connections that failed, and about a connection as a whole, for the other rules |
 //! | `program`, `runtime` | fixes that are one program's, by its port or by its name |
 //! | [`host`] | the kernel's counters and the programs, in a live capture |
+//! | `alternative` | addresses without a response, after which a client used another one |
 //! | `shared_link` | losses in a queue that several connections fill |
 //! | `dhttp` | requests in datagrams, and their responses |
 //! | `quic` | openings of QUIC connections |
@@ -44,6 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alternative;
 pub mod cause;
 mod causes;
 mod dhttp;
@@ -72,6 +74,7 @@ pub mod table;
 mod tick;
 mod whole;
 
+pub use alternative::find_alternatives;
 pub use cause::Cause;
 pub use dissect::MAX_KEY_LOG_BYTES;
 pub use dissect::connections::shard_of;

@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use diagnose::{Account, Cause, FlowReport, KeyLog, Options, weigh_shared_links};
+use diagnose::{Account, Cause, FlowReport, KeyLog, Options, find_alternatives, weigh_shared_links};
 use packets::clock::{Clock, Verdict};
 use packets::{Frame, LinkType, Reader, Unreadable};
 use trace::text::counted;
@@ -228,6 +228,7 @@ impl<'a> CaptureReader<'a> {
         let Self { mut capture, quiet, clock, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
         weigh_shared_links(&mut capture.flows);
+        find_alternatives(&mut capture.flows);
         let (mut evicted, mut beyond) = (0, 0);
         for shard in shards {
             capture.skipped.merge(&shard.skipped);

@@ -4,7 +4,7 @@
 //! taken at the server (or on loopback, where nothing is lost): then the server had dropped the SYN. **Evidence**: the
 //! SYNs; an ICMP message about them; whether other connections to the same port, or other ports of the host, had
 //! responses meanwhile. **Refuted by**: a SYN/ACK that passed; acknowledgements or data of the client (the reply was
-//! not captured); a SYN sent only once. The SYN of a further subflow of Multipath TCP (MP_JOIN) is of severity low: the
+//! not captured); a SYN sent only once, unless its client then tried another address (`alternative.rs`). The SYN of a further subflow of Multipath TCP (MP_JOIN) is of severity low: the
 //! connection goes on without it.
 //!
 //! A retransmitted SYN with a late response captured elsewhere may have been lost: that is `retransmission-timeout`.
@@ -20,7 +20,7 @@ use crate::gap::Wait;
 use crate::text::{millis, packets};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    description: "The client's SYN got no reply, and its timer retransmitted it.",
+    description: "The client's SYN got no reply: its timer retransmitted it, or the client used another address.",
     fixes: &[
         Fix {
             party: Party::ServerApplication,

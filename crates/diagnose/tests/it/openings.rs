@@ -280,3 +280,27 @@ fn port_of_smb_that_was_only_tried_beside_the_other_is_low() {
     assert_eq!(severity("10.0.0.2:445"), Some(Severity::Low));
     assert_eq!(severity("10.0.0.2:80"), Some(Severity::High));
 }
+
+/// Happy Eyeballs: an IPv6 address that drops SYNs, and the IPv4 address of the same server.
+#[test]
+fn address_without_a_response_costs_the_time_until_the_client_tries_another() {
+    let found = |delay: u64, port: u16, other: Option<&str>| {
+        let mut capture = Capture::new();
+        capture.syns("[2001:db8::1]:40000", &format!("[2001:db8::2]:{port}"), &[0]);
+        capture.handle_syn(delay, CLIENT, SERVER);
+        if let Some(other) = other {
+            capture.handle_syn(delay + 10, other, SERVER);
+        }
+        capture.diagnosis.end();
+        let mut flows: Vec<FlowReport> = std::iter::from_fn(|| capture.diagnosis.poll()).collect();
+        diagnose::find_alternatives(&mut flows);
+        let found =
+            flows.iter().flat_map(|flow| &flow.findings).find(|found| found.cause == Cause::SynUnanswered);
+        found.map(|found| (found.severity, found.lost))
+    };
+    assert_eq!(found(200, 80, None), Some((Severity::High, Duration::from_millis(200))));
+    assert_eq!(found(30, 80, None), None, "tried at once");
+    assert_eq!(found(5_000, 80, None), None, "not for this");
+    assert_eq!(found(200, 81, None), None, "another service");
+    assert_eq!(found(200, 80, Some("10.0.0.9:40000")), None, "one of two clients");
+}
