@@ -184,7 +184,8 @@ impl Tally {
     }
 
     /// Adds the savings of stalls too short for a finding to those of the worst finding of the cause: one fix saves both.
-    /// Without one, they are a finding together if their sum is worth one; not a program's short times.
+    /// Without one, they are a finding together if their sum is worth one; not a program's short times, nor probes, of which later
+    /// packets may show that nothing was lost.
     fn report_short_stalls(&mut self, retained: &mut Vec<Finding>) {
         /// Imperceptible below this; and the least sum that is worth a finding of its own.
         const FELT: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
@@ -198,7 +199,7 @@ impl Tally {
             worst.evidence = format!("{}; a fix also saves {waits} ({millis})", worst.evidence);
         } else if *short_saving >= FELT[1]
             && count.times == 0
-            && count.cause != Cause::ServerThink
+            && !matches!(count.cause, Cause::ServerThink | Cause::TailLossProbe)
             && let Some(sum) = short_sum.take()
         {
             let (_, sum) = *sum;
@@ -345,6 +346,12 @@ impl Findings {
     /// Retracts the findings of a cause at a side since then: another cause applies. Returns their time.
     pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
         self.retract_if(cause, |retained| retained.side == side && retained.at >= since)
+    }
+
+    /// Adds to the evidence of the findings of a cause that a packet shows.
+    pub(crate) fn explain(&mut self, cause: Cause, frame: u64, text: &str) {
+        let is_match = |retained: &&mut Finding| retained.cause == cause && retained.packets.contains(&frame);
+        self.retained.iter_mut().filter(is_match).for_each(|retained| retained.evidence.push_str(text));
     }
 
     /// Retracts the findings of a cause that a packet shows. Returns their time.

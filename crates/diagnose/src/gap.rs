@@ -139,6 +139,8 @@ pub(crate) struct Gap {
     pub(crate) burst: Burst,
     /// Whether the sender has lost anything yet.
     pub(crate) has_lost: bool,
+    /// The same of either side.
+    pub(crate) has_path_lost: bool,
     /// Whether a silence looked like a timeout, though the lost packet was not captured.
     pub(crate) may_have_lost: bool,
     /// The first packet that it retransmitted in this gap though the data had arrived.

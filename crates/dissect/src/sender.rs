@@ -296,6 +296,14 @@ impl Sender {
         Some((hole.end - hole.start, Mark { at: hole.since, frame: hole.frame }))
     }
 
+    /// Returns the number of bytes for which its peer waits, if they were missing when later ones came, and have not come since; with
+    /// the packet that showed it.
+    pub fn never_filled(&self) -> Option<(u64, Mark)> {
+        let is_awaited = |hole: &&Hole| hole.start == self.acknowledged && hole.end != self.shown;
+        let hole = self.holes.as_ref()?.iter().find(is_awaited)?;
+        Some((hole.end - hole.start, Mark { at: hole.since, frame: hole.frame }))
+    }
+
     fn retransmit(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
         let order = self.position_retransmission(start, end, mark, soon);
         // Data that had arrived needs no repair: its acknowledgement was in flight at the time.

@@ -3,7 +3,7 @@
 //! **Rule**: a full segment was sent at least three times without an acknowledgement, then its data arrives in smaller
 //! segments, and no segment as large was ever acknowledged before; or it is never acknowledged although the peer still
 //! sends, or is a client's and nothing smaller is in flight; or, at the receiver, nothing of a response comes, though the sequence
-//! number of a later packet without data shows it.
+//! number of a later packet without data shows it, or two full segments or more never come, and smaller ones behind them do.
 //! **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's
 //! message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment larger than the MSS (a network card splits it later).
 //!
@@ -155,6 +155,22 @@ pub(crate) fn never_came(since: Mark, (sent, shown): (u64, Mark), mss: u64) -> O
         millis(wait.duration())
     );
     (sent >= mss && wait.duration() >= MIN_SILENCE).then(|| wait.finding(Cause::PathMtu, evidence))
+}
+
+/// Detects full segments of a server that never came, though smaller ones sent together with them did.
+pub(crate) fn never_filled(
+    (sent, since): (u64, Mark),
+    end: Time,
+    [largest, mss]: [u64; 2],
+) -> Option<Finding> {
+    let wait = Wait { from: since, to: Mark { at: end, ..since }, side: Side::Server };
+    let evidence = format!(
+        "{sent} bytes before packet {} never came in {}: the client waited for two segments of {mss} bytes or more, of which no retransmission \
+         came either, and had smaller ones behind them, of up to {largest}",
+        since.frame,
+        millis(wait.duration())
+    );
+    (sent >= 2 * mss && wait.duration() >= MIN_SILENCE).then(|| wait.finding(Cause::PathMtu, evidence))
 }
 
 /// Returns a clause on what a router reported.

@@ -12,6 +12,10 @@ use trace::account::Share;
 use super::Flow;
 use super::state::{EndState, Suspect};
 
+/// What was lost, if the data of a retransmission had arrived before.
+const REPLY_LOST: &str = "; it had arrived before (TSecr), and a packet of the other side had not, as IP IDs show: the acknowledgement, \
+                          or the response with it, was lost";
+
 impl Flow {
     /// Handles the acknowledgement in a segment, and the window with it.
     pub(super) fn handle_ack(&mut self, segment: &Segment<'_>) {
@@ -47,7 +51,6 @@ impl Flow {
         let had = (peer.sender.acknowledged, peer.sender.window);
         // With an unknown scale a window is at least as large as its field.
         let least = to + u64::from(segment.tcp.window);
-        let peer = self.ends.of_mut(from.other());
         peer.edges = [peer.edges[1], least.max(peer.edges[1])];
         self.acquit(segment, had.0, to);
         let stamp = self.echoed_stamp(segment);
@@ -75,6 +78,7 @@ impl Flow {
             let bytes = u64::from(ack.bytes);
             let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
             if let Some(after) = ack.after() {
+                self.reference.of_mut(from).timeout = segment.carries().then(|| self.path.usual_timeout());
                 self.path.answered(from, after);
                 if is_at_once {
                     self.path.acknowledged_immediately(from, after);
@@ -110,7 +114,8 @@ impl Flow {
     /// Retracts the finding of a retransmission if the original had arrived, so that nothing was lost. A duplicate SACK
     /// shows it (RFC 2883), if the data was retransmitted once. So does an acknowledgement of its data that echoes an
     /// earlier timestamp (RFC 3522), if all data before it had been acknowledged. Otherwise an earlier segment of the same
-    /// acknowledgement may be the one echoed (RFC 7323, section 4.1).
+    /// acknowledgement may be the one echoed (RFC 7323, section 4.1). Where IP IDs show that a packet of the other side did not
+    /// pass before this, that was the loss: the acknowledgement, or the response with it.
     fn acquit(&mut self, segment: &Segment<'_>, had: u64, to: u64) {
         let side = segment.from.other();
         let EndState { sender, suspect, .. } = self.ends.of_mut(side);
@@ -131,6 +136,10 @@ impl Flow {
             (false, false) => return,
         };
         *suspect = None;
+        if is_of_original && segment.carries() && self.reference.of(segment.from).skipped > 0 {
+            self.findings.explain(Cause::RetransmissionTimeout, frame, REPLY_LOST);
+            return;
+        }
         for cause in causes {
             let time = self.findings.retract_shown_by(*cause, frame);
             self.account.transfer(Share::Stall(*cause), Share::RoundTrip, time);

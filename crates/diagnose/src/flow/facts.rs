@@ -36,8 +36,9 @@ impl Flow {
     pub(super) fn before_sending(&mut self, segment: &Segment<'_>) -> Facts {
         let Segment { from, at, .. } = *segment;
         let distance = self.path.to(from).unwrap_or_default();
-        // Segments that follow immediately make no gap: their flight is not computed.
-        let is_judged = at.since(self.last.at) > Duration::from_micros(500);
+        // Segments that follow immediately make no gap: their flight is not computed, except after a pause.
+        let is_judged =
+            at.since(self.last.at) > Duration::from_micros(500) || self.ends.of(from).resumed.is_some();
         let mut messages = self.conversation.message_facts(from, segment.tcp.payload);
         let timeout = self.timeout(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
@@ -212,6 +213,7 @@ impl Flow {
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
+            has_path_lost: self.ends.client.has_lost || self.ends.server.has_lost,
             may_have_lost: self.ends.of(from).may_have_lost,
             needless: self.reference.of(from).needless,
             is_needless_of_end: self.reference.of(from).is_needless_of_end,
@@ -221,7 +223,7 @@ impl Flow {
                 .sender
                 .progressed_at
                 .map(|passed| at.since(passed).saturating_sub(self.path.to(from).unwrap_or_default())),
-            usual_timeout: self.path.usual_timeout(),
+            usual_timeout: self.reference.of(from).timeout.unwrap_or_else(|| self.path.usual_timeout()),
             may_probe: !self.ends.client.refuses_sack && !self.ends.server.refuses_sack,
             recovering: self.recovering(from, known),
             was_recovering: self.recovering(from, flight.start),

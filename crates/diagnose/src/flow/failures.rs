@@ -317,8 +317,14 @@ impl Flow {
         }
     }
 
-    /// Reports a response of which nothing came, though a later packet shows that it was sent.
+    /// Reports full segments that never came, though a later packet shows that they were sent.
     fn settle_response_that_never_came(&mut self) {
+        let sender = &self.ends.server.sender;
+        let largest = u64::from(sender.mss.largest());
+        if let Some(missing) = sender.never_filled().filter(|_| largest < sender.mss.get()) {
+            let finding = path_mtu::never_filled(missing, self.last_at, [largest, sender.mss.get()]);
+            finding.into_iter().for_each(|finding| self.add(finding));
+        }
         let Some(shown) = self.ends.server.sender.shown_alone() else { return };
         let request = self.conversation.first_unanswered().unwrap_or(self.started);
         let mss = self.ends.server.sender.mss.get();

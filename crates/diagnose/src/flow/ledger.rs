@@ -67,6 +67,7 @@ impl Flow {
                 let ruling = judge::judge(&gap);
                 self.count_unexplained(&gap, ruling.as_ref());
                 self.judge(&gap, ruling);
+                self.follow_resumption(&gap, ruling);
             }
         }
         let is_discarded = || causes::receive_window_limited::too_small(&gap).is_some();
@@ -80,6 +81,32 @@ impl Flow {
             end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
         }
         self.begin_gap(gap.wait.to);
+    }
+
+    /// Judges a pause again by how its sender went on: after a timeout its window is one segment.
+    fn follow_resumption(&mut self, gap: &Gap, ruling: Option<Ruling>) {
+        let side = gap.wait.side;
+        if let Some(pause) = self.ends.of_mut(side).resumed.take()
+            && causes::retransmission::has_loss_window(&pause.gap, gap)
+        {
+            let HeldGap { gap: pause, ruling } = *pause;
+            let (cause, share) =
+                (Cause::RetransmissionTimeout, ruling.map_or(Share::Unknown, |ruling| ruling.share));
+            let lost = match share {
+                Share::Stall(cause) => self.findings.retract_shown_by(cause, pause.wait.to.frame),
+                _another => pause.duration(),
+            };
+            if share == Share::Unknown {
+                self.doubts.take(Doubt::of(&pause), lost);
+            }
+            self.account.transfer(share, Share::Stall(cause), lost);
+            let ruling = Ruling::all(&pause, cause, causes::retransmission::of_loss_window);
+            self.find(&pause, cause, &ruling);
+            self.ends.of_mut(side).has_lost = true;
+        }
+        if causes::retransmission::may_be_after_timeout(gap) {
+            self.ends.of_mut(side).resumed = Some(Box::new(HeldGap { gap: gap.clone(), ruling }));
+        }
     }
 
     /// Handles the client's next step, `reaction` after it had the server's data. Waits for data on which it did not act
@@ -112,7 +139,8 @@ impl Flow {
     pub(super) fn begin_gap(&mut self, to: Mark) {
         self.last = to;
         for reference in [&mut self.reference.client, &mut self.reference.server] {
-            (reference.own_ack, reference.needless, reference.skipped) = (None, None, 0);
+            (reference.own_ack, reference.needless) = (None, None);
+            (reference.timeout, reference.skipped) = (None, 0);
         }
     }
 

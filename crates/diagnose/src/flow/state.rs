@@ -70,6 +70,8 @@ pub(super) struct EndState {
     pub(super) suspect: Option<Box<Suspect>>,
     /// Data that it retransmits repeatedly.
     pub(super) stuck: Option<Box<RepeatedRetransmission>>,
+    /// The pause after which it sent a single segment, until its next one.
+    pub(super) resumed: Option<Box<HeldGap>>,
     /// A lost segment that came in smaller pieces.
     pub(super) split: Option<Box<SplitRepair>>,
     /// Its timestamp clock.
@@ -91,6 +93,8 @@ pub(super) struct ReferenceValues {
     pub(super) is_needless_of_end: bool,
     /// Number of its packets in the gap that were not captured, as their IP IDs show.
     pub(super) skipped: u32,
+    /// Its usual retransmission timeout before its last acknowledgement, if that came with data.
+    pub(super) timeout: Option<Duration>,
     /// Interface on which its packets are followed.
     pub(super) interface: Option<u32>,
     pub(super) has_ended: bool,

@@ -341,3 +341,185 @@ fn loss_while_a_connection_beside_it_shows_a_full_queue_is_chance() {
     };
     assert!(is_worth_fixing(Confidence::Medium, later), "the queue was full later");
 }
+
+/// A response whose first copy is lost, and both timers: the request's original had arrived, as the echoed timestamp shows.
+#[test]
+fn lost_response_is_no_time_of_the_server_though_its_request_had_arrived() {
+    let found = |first: &str| {
+        let lines = format!(
+            "0 C syn ts=1000:0\n15 S syn ts=7000:1000\n30 C ts=1030:7000\n31 C send=100 ts=1031:7000\n46 S ts=7031:1031\n\
+             47 S send=500 ts=7032:1031\n62 C ts=1062:7032\n100 C send=90 ts=1100:7032\n{first}345 C seq=100 send=90 \
+             ts=1345:7032\n345.5 S seq=500 ack=190 send=500 ts=7330:1100\n360.6 S ack=190 sack=100:190 ts=7345:1345\n361 C ts=1361:7330"
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let found = report.findings.iter().find(|finding| finding.cause == Cause::RetransmissionTimeout);
+        found.map(|finding| (finding.severity, finding.evidence.contains("the response with it, was lost")))
+    };
+    assert_eq!(found("116 S send=500 ts=7101:1100 lost\n"), Some((Severity::High, true)));
+    assert_eq!(found(""), None, "the acknowledgement was only late");
+}
+
+/// Twelve segments of a response that go on after two seconds: by one, or by two together.
+#[test]
+fn pause_after_which_the_window_is_one_segment_was_a_timeout() {
+    let found = |second: f64, vantage_point: VantagePoint| {
+        let mut lines = "30 C text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n\n\
+                         45 S text=HTTP/1.1 200 OK\\r\\nContent-Length: 90000\\r\\n\\r\\n\n60 C\n"
+            .to_owned();
+        for round in 0..3 {
+            let at = 75.1 + 30.0 * f64::from(round);
+            for segment in 0..4 {
+                lines += &format!("{} S send=1460\n", at + 0.1 * f64::from(segment));
+            }
+            lines += &format!("{} C\n", at + 15.4);
+        }
+        lines += &format!("2100 S send=1460\n2115 C\n{second} S send=1460\n2130.2 S send=1460\n2145.3 C");
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(vantage_point);
+        let is_pause = |finding: &&diagnose::Finding| finding.lost > Duration::from_secs(1);
+        report.findings.iter().filter(is_pause).map(|found| (found.cause, found.severity)).collect::<Vec<_>>()
+    };
+    for vantage_point in [VantagePoint::Client, VantagePoint::Between] {
+        assert_eq!(
+            found(2130.1, vantage_point),
+            [(Cause::RetransmissionTimeout, Severity::High)],
+            "{vantage_point:?}"
+        );
+        assert_eq!(found(2100.1, vantage_point), [(Cause::ServerThink, Severity::High)], "{vantage_point:?}");
+    }
+}
+
+/// The same on a path of 40 us, where the echo of the acknowledgement (TSecr) tells which segment waited for it.
+#[test]
+fn window_after_a_timeout_shows_on_a_short_path_by_timestamps() {
+    let found = |echo: u32| {
+        let mut lines =
+            "0 C syn ts=1000:0\n0.02 S syn ts=7000:1000\n0.04 C ts=1000:7000\n1 C send=100 ts=1001:7000\n\
+                         1.02 S ts=7001:1001\n"
+                .to_owned();
+        for round in 1..8 {
+            let (at, stamp) = (30 * round, 7_000 + 30 * round);
+            for segment in 0..4 {
+                lines += &format!("{at}.{segment} S send=1448 ts={stamp}:{}\n", 971 + 30 * round);
+            }
+            lines += &format!("{at}.4 C ts={}:{stamp}\n", 1_000 + 30 * round);
+        }
+        lines += &format!(
+            "860 S send=1448 ts=7860:1210\n860.02 C ts=1860:7860\n860.06 S send=1448 ts=7860:{echo}\n860.08 C ts=1860:7860"
+        );
+        let report = Script { one_way_ms: 0.02, lines: &lines }.diagnose(VantagePoint::Client);
+        report.findings.iter().any(|finding| finding.cause == Cause::RetransmissionTimeout)
+    };
+    assert_eq!([1_860, 1_210].map(found), [true, false]);
+}
+
+/// The second response that comes after a timer's time and a skipped IP ID, on a path that loses packets.
+#[test]
+fn response_behind_a_skipped_number_and_a_timer_was_lost_where_the_path_loses_others() {
+    let confidence = |before: &str| {
+        let lines = format!(
+            "30 C send=100\n45 S\n46 S send=60\n61 C\n{before}700 C send=90\n716 S send=500 lost\n920 S seq=60 send=500\n936 C"
+        );
+        let report = at_client(&lines);
+        let found = report.findings.iter().rfind(|finding| finding.cause == Cause::RetransmissionTimeout);
+        found.map(|finding| finding.confidence)
+    };
+    assert_eq!(confidence(""), Some(Confidence::Low));
+    assert_eq!(confidence("100 C send=20 lost\n330 C seq=100 send=20\n345 S\n"), Some(Confidence::High));
+}
+
+/// Four segments and a short one that is lost on the path to the client.
+const TAIL_LOST: &str = "
+    30 C send=100
+    45 S send=1460
+    45.1 S send=1460
+    45.2 S send=1460
+    45.3 S send=1460
+    45.4 S send=500 lost
+    60.2 C ack=2920
+    60.4 C ack=5840
+    306 S seq=5840 send=500
+    321.1 C
+    400 C send=100
+    415 S send=100";
+
+#[test]
+fn tail_lost_before_the_capture_is_of_low_confidence_there() {
+    let lines = opened(15.0, TAIL_LOST);
+    let script = Script { one_way_ms: 15.0, lines: &lines };
+    assert_eq!(script.faults(VantagePoint::Server), [(Cause::RetransmissionTimeout, 261)]);
+    let report = script.diagnose(VantagePoint::Client);
+    assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+    let loss = report.findings.iter().find(|finding| finding.cause == Cause::RetransmissionTimeout);
+    // The lost copy has an IP ID of its own.
+    assert!(loss.unwrap().evidence.contains("sent 1 packet that did not pass here"), "{loss:?}");
+}
+
+#[test]
+fn first_copy_of_a_response_that_was_lost_before_the_capture_is_no_server_time() {
+    let found = |first: &str| {
+        let lines = format!(
+            "30 C send=100\n45 S\n46 C\n60 S\n100 C send=90\n115 S\n116 S {first}\n346 S seq=0 send=500\n361 C"
+        );
+        let report = at_client(&lines);
+        let causes = [Cause::ServerThink, Cause::RetransmissionTimeout];
+        let faults = report.findings.into_iter().filter(|finding| causes.contains(&finding.cause));
+        faults.map(|finding| (finding.cause, finding.confidence)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("send=500 lost"), [(Cause::RetransmissionTimeout, Confidence::Low)]);
+    let thinks = found("");
+    assert!(thinks.iter().all(|(cause, _)| *cause == Cause::ServerThink), "{thinks:?}");
+}
+
+#[test]
+fn a_program_that_stops_for_longer_than_a_timer_is_no_loss() {
+    let lines =
+        TAIL_LOST.replace("45.4 S send=500 lost", "").replace("306 S", "356 S").replace("321.1 C", "371.1 C");
+    let lines = opened(15.0, &lines);
+    let script = Script { one_way_ms: 15.0, lines: &lines };
+    assert_eq!(script.faults(VantagePoint::Client), [(Cause::ServerThink, 281)]);
+}
+
+#[test]
+fn acknowledgement_beyond_the_captured_data_shows_a_loss_before_the_capture() {
+    let found = |early: &str| {
+        let lines = format!(
+            "30 C send=100\n45 S send=50\n{early}\n75 S send=50 ack=100\n90 C seq=294\n5990 C seq=100 send=234\n6005 S"
+        );
+        let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+        let found = script.faults(VantagePoint::Server);
+        found.into_iter().find(|(cause, _)| *cause == Cause::RetransmissionTimeout)
+    };
+    assert_eq!(found(""), Some((Cause::RetransmissionTimeout, 5_930)));
+}
+
+#[test]
+fn needless_retransmission_of_the_first_segment_of_a_flight_is_no_probe() {
+    let found = |seq: u32, length: u32| {
+        let lines = format!(
+            "100 C send=100\n150 S send=1460\n150.1 S send=1460\n150.2 S send=500\n200.3 C ack=3420\n\
+             290 S seq={seq} send={length}\n340.1 S send=1460\n340.2 S send=1460\n390.5 C"
+        );
+        let found = Script { one_way_ms: 50.0, lines: &opened(50.0, &lines) }.faults(VantagePoint::Client);
+        found.into_iter().filter(|(cause, _)| *cause == Cause::TailLossProbe).count()
+    };
+    assert_eq!((found(2_920, 500), found(0, 1_460)), (1, 0));
+}
+
+/// A receiver without a CPU acknowledges late, and the sender's probes are needless, as duplicate SACKs show each time.
+#[test]
+fn short_probes_are_no_finding_together() {
+    let mut lines = "2 C send=100\n".to_owned();
+    for round in 0..8 {
+        let (at, sent) = (3.0 + 20.0 * f64::from(round), 700 * round);
+        lines += &format!(
+            "{at} S send=700\n{} S seq={sent} send=700\n{} C ack={} sack={sent}:{}\n",
+            at + 4.6,
+            at + 5.7,
+            sent + 700,
+            sent + 700
+        );
+    }
+    let report = Script { one_way_ms: 1.0, lines: &opened(1.0, &lines) }.diagnose(VantagePoint::Server);
+    let probes = report.findings.iter().filter(|finding| finding.cause == Cause::TailLossProbe);
+    assert!(!report.is_worth_fixing(), "{:?}", probes.collect::<Vec<_>>());
+}

@@ -20,6 +20,7 @@ mod quic;
 mod resets;
 mod vanished;
 mod waits;
+mod windows;
 
 /// Faults that they show.
 #[path = "../support/faults.rs"]

@@ -1,6 +1,6 @@
 //! Paths whose MTU is smaller than their ends assume.
 
-use diagnose::{Cause, Severity};
+use diagnose::{Cause, Severity, Side};
 
 use crate::report::VantagePoint;
 use crate::script::{Script, opened};
@@ -84,4 +84,23 @@ fn fall_to_smaller_segments_for_good_is_named_at_the_receiver() {
     };
     assert_eq!(found("563"), Some(Cause::PathMtu));
     assert_eq!(found("1460"), Some(Cause::RetransmissionTimeout));
+}
+
+/// The beginning of a certificate chain: two full segments are lost each time, the shorter ones behind them arrive.
+#[test]
+fn full_segments_that_never_come_while_shorter_ones_behind_them_do_show_the_path_mtu() {
+    let found = |first: &str, end: u32| {
+        let lines = format!(
+            "30 C send=517\n45 S {first}\n45.1 S send=1460 lost\n45.2 S send=1240\n60.3 C ack=0\n45.3 S send=593\n60.4 C ack=0\n\
+             300 S seq=0 send=1460 lost\n{end} C fin ack=0\n{}.1 S ack=518",
+            end + 15
+        );
+        let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+        let report = script.diagnose(VantagePoint::Client);
+        let found = report.findings.iter().find(|finding| finding.cause == Cause::PathMtu);
+        found.map(|finding| (finding.severity, finding.side))
+    };
+    assert_eq!(found("send=1460 lost", 5_000), Some((Severity::High, Side::Server)));
+    assert_eq!(found("send=1460", 5_000), None, "a segment as large came");
+    assert_eq!(found("send=1460 lost", 400), None, "it may still come");
 }
