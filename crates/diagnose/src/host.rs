@@ -135,33 +135,31 @@ impl FlowReport {
     /// which `work` returns for a time and a duration: it could not read sooner. `side` is the reader's.
     pub fn hear_reader(&mut self, side: Side, work: impl Fn(Time, Duration) -> Duration) {
         let waited = self.account.waited();
-        for cause in [Cause::ReceiveWindowLimited, Cause::ZeroWindow] {
-            let is_match = |finding: &&mut Finding| finding.cause == cause && finding.side == side.other();
-            let [mut busy, mut lost, mut saving] = [Duration::ZERO; 3];
-            // Of the time that only the kernel counted no packets show when it was.
-            for finding in
-                self.findings.iter_mut().filter(is_match).filter(|finding| finding.packets.len() > 1)
-            {
-                busy += work(finding.at, finding.lost).min(finding.lost);
-                (lost, saving) = (lost + finding.lost, saving + finding.saving.unwrap_or_default());
-            }
-            // Samples are too coarse for the rest of a reader that worked nearly all the time.
-            let has_worked = busy > Duration::ZERO && busy * 4 >= lost * 3;
-            if busy < WORTH && !has_worked {
-                continue;
-            }
-            let left = if has_worked { Duration::ZERO } else { saving.saturating_sub(busy) };
-            let severity = Severity::of(cause, left, waited);
-            let text = format!(
-                "; for {} of {} in such waits the {side}'s program, or one that reads its output, computed or waited for a CPU, and could \
-                 not read sooner",
-                millis(busy),
-                millis(lost)
-            );
-            for finding in self.findings.iter_mut().filter(is_match) {
-                finding.severity = finding.severity.min(severity);
-                finding.evidence += &text;
-            }
+        let is_match = |finding: &&mut Finding| {
+            matches!(finding.cause, Cause::ReceiveWindowLimited | Cause::ZeroWindow)
+                && finding.side == side.other()
+        };
+        let [mut busy, mut lost, mut saving] = [Duration::ZERO; 3];
+        // Of the time that only the kernel counted no packets show when it was.
+        for finding in self.findings.iter_mut().filter(is_match).filter(|finding| finding.packets.len() > 1) {
+            busy += work(finding.at, finding.lost).min(finding.lost);
+            (lost, saving) = (lost + finding.lost, saving + finding.saving.unwrap_or_default());
+        }
+        // Samples are too coarse for the rest of a reader that worked nearly all the time.
+        let has_worked = busy > Duration::ZERO && busy * 4 >= lost * 3;
+        if busy < WORTH && !has_worked {
+            return;
+        }
+        let left = if has_worked { Duration::ZERO } else { saving.saturating_sub(busy) };
+        let text = format!(
+            "; for {} of {} in such waits the {side}'s program, or one that reads its output, computed or waited for a CPU, and could \
+             not read sooner",
+            millis(busy),
+            millis(lost)
+        );
+        for finding in self.findings.iter_mut().filter(is_match) {
+            finding.severity = finding.severity.min(Severity::of(finding.cause, left, waited));
+            finding.evidence += &text;
         }
     }
 
