@@ -20,7 +20,7 @@ const CRATE: usize = 12_000;
 /// `roundtrip`: the kernel's engine is called here, as no pure library can. It also reads pages and network traces from files, runs
 /// commands behind a link, and serves the laboratory's page.
 /// `diagnose`: one rule for each cause, of TCP, QUIC and DHTTP, with scripted packets of a fault and its healthy twin beside it.
-const LARGER: [(&str, usize); 2] = [("roundtrip", 10_200), ("diagnose", 14_145)];
+const LARGER: [(&str, usize); 2] = [("roundtrip", 10_200), ("diagnose", 14_140)];
 
 /// Longest function that needs no entry, in lines with its signature.
 const FUNCTION: usize = 70;
