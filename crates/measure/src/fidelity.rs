@@ -174,12 +174,12 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         rto: _,
         // A run ends long before a port is reused; the rest: [`missing_here`].
         termination: Termination { time_wait: _, unread_resets: _, reset_discards: _ },
-        // The measuring host's own.
-        handshake_timeouts: _,
+        handshake_timeouts: _, // The measuring host's own, as the time to wake up.
         wake_up: _,
     } = packets;
     let is_shimmed = *growth == Growth::PerAcknowledgement;
     let fixed = receive_buffer.as_ref().map(|size| size.get());
+    let largest = fixed.unwrap_or(u64::MAX);
     let is_delay_known = match acks {
         Acks::Heartbeat => *ack_delay == AckDelay::Fixed(HEARTBEAT),
         Acks::EverySegment | Acks::QuickThenDelayed | Acks::Timer | Acks::Delayed | Acks::NoDelayed => true,
@@ -203,10 +203,7 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         (!is_shimmed || (*idle == Idle::Unchanged && !window_scaling), StackPart::Growth),
         (has_counting, StackPart::Counting),
         (is_shimmed || *cwnd_validation, StackPart::UnusedGrowth),
-        (
-            initial_threshold.is_none_or(|limit| limit.get() >= fixed.unwrap_or(u64::MAX)),
-            StackPart::Threshold,
-        ),
+        (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), StackPart::Threshold),
         (has_idle, StackPart::Idle),
         (fixed.is_none_or(|size| size <= MAX_UNSCALED_WINDOW && !window_scaling), StackPart::ReceiveBuffer),
         (*sharing == Sharing::None, StackPart::Sharing),

@@ -75,10 +75,8 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         sharing,
         rto,
         termination,
-        // A setting of the host: [`host`].
-        wake_up: _,
+        wake_up: _, // A setting of the host: [`host`].
     } = packets;
-    let by_handshake = u16::from(*handshake_opens);
     Config {
         mss: u16::try_from(mss.get()).unwrap_or(u16::MAX),
         send_buffer: saturate(*send_buffer),
@@ -90,7 +88,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         acks: acknowledging(*acks, *ack_delay, segment_time, clocks),
         nagle: nagle.then_some(*nagle_rule),
         congestion: Congestion {
-            initial_window: initial_window.saturating_sub(by_handshake).max(1),
+            initial_window: initial_window.saturating_sub(u16::from(*handshake_opens)).max(1),
             handshake_opens: *handshake_opens,
             handshake_timeouts: *handshake_timeouts,
             initial_threshold: initial_threshold.map(saturate),
