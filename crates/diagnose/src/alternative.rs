@@ -20,38 +20,42 @@ pub fn find_alternatives(flows: &mut [FlowReport]) {
     /// Maximum number of SYNs without a response: a scan has more.
     const MAX_LONE: usize = 256;
     let is_lone = |flow: &FlowReport| flow.protocol == Protocol::Tcp && flow.is_whole && flow.packets == 1;
-    let lone = (0..flows.len()).filter(|index| is_lone(&flows[*index]));
-    for index in lone.take(MAX_LONE).collect::<Vec<_>>() {
+    for index in (0..flows.len()).filter(|index| is_lone(&flows[*index])).take(MAX_LONE).collect::<Vec<_>>() {
         let flow = &flows[index];
-        let others =
-            flows.iter().filter(|other| is_alternative(flow, other) && is_of_one_client(flow, other, flows));
-        let Some(other) = others.min_by_key(|other| other.started) else { continue };
-        let delay = other.started.since(flow.started);
+        let is_attempt = |other: &&FlowReport| is_near(flow, other) && is_of_one_client(flow, other, flows);
+        let attempts: Vec<&FlowReport> = flows.iter().filter(is_attempt).collect();
+        // A client that tries several addresses at once, as a scanner does, waits for none of them.
+        if attempts.iter().any(|other| are_within(DELAY[0], flow, other)) {
+            continue;
+        }
+        let later = attempts.into_iter().filter(|other| other.started > flow.started);
+        let replied = later.filter(|other| other.round_trip.is_some());
+        let Some(other) = replied.min_by_key(|other| other.started) else { continue };
+        let (first, next, delay) = (flow.first_packet, other.first_packet, other.started.since(flow.started));
         let evidence = format!(
-            "the SYN to {} (packet {}) got no reply, and the client waited {} before it tried {} (packet {}), which replied",
+            "the SYN to {} (packet {first}) got no reply, and the client waited {} before it tried {} (packet {next}), which replied",
             flow.server,
-            flow.first_packet,
             millis(delay),
-            other.server,
-            other.first_packet
+            other.server
         );
         let [from, to] = [flow, other].map(|flow| Mark { at: flow.started, frame: flow.first_packet });
         let cause = Cause::SynUnanswered;
         let finding = Wait { from, to, side: Side::Client }.finding(cause, evidence);
         let severity = Severity::of(cause, delay, delay + other.account.waited());
-        let flow = &mut flows[index];
-        flow.findings.push(Finding { severity, ..finding });
-        flow.counts.push(Count { cause, times: 1, lost: delay, saving: delay });
+        flows[index].findings.push(Finding { severity, ..finding });
+        flows[index].counts.push(Count { cause, times: 1, lost: delay, saving: delay });
     }
 }
 
-fn is_alternative(flow: &FlowReport, other: &FlowReport) -> bool {
+fn is_near(flow: &FlowReport, other: &FlowReport) -> bool {
     other.protocol == Protocol::Tcp
-        && other.round_trip.is_some()
         && other.server.port() == flow.server.port()
         && other.server.ip() != flow.server.ip()
-        && other.started >= flow.started + DELAY[0]
-        && other.started.since(flow.started) <= DELAY[1]
+        && are_within(DELAY[1], flow, other)
+}
+
+fn are_within(delay: Duration, one: &FlowReport, other: &FlowReport) -> bool {
+    one.started.max(other.started) < one.started.min(other.started) + delay
 }
 
 /// Returns whether two connections are of one client: by its address, or because no other client has addresses of these families.

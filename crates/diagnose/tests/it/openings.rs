@@ -284,9 +284,12 @@ fn port_of_smb_that_was_only_tried_beside_the_other_is_low() {
 /// Happy Eyeballs: an IPv6 address that drops SYNs, and the IPv4 address of the same server.
 #[test]
 fn address_without_a_response_costs_the_time_until_the_client_tries_another() {
-    let found = |delay: u64, port: u16, other: Option<&str>| {
+    let found = |delay: u64, port: u16, other: Option<&str>, is_scan: bool| {
         let mut capture = Capture::new();
         capture.syns("[2001:db8::1]:40000", &format!("[2001:db8::2]:{port}"), &[0]);
+        if is_scan {
+            capture.syns("[2001:db8::1]:40001", &format!("[2001:db8::3]:{port}"), &[1]);
+        }
         capture.handle_syn(delay, CLIENT, SERVER);
         if let Some(other) = other {
             capture.handle_syn(delay + 10, other, SERVER);
@@ -298,9 +301,10 @@ fn address_without_a_response_costs_the_time_until_the_client_tries_another() {
             flows.iter().flat_map(|flow| &flow.findings).find(|found| found.cause == Cause::SynUnanswered);
         found.map(|found| (found.severity, found.lost))
     };
-    assert_eq!(found(200, 80, None), Some((Severity::High, Duration::from_millis(200))));
-    assert_eq!(found(30, 80, None), None, "tried at once");
-    assert_eq!(found(5_000, 80, None), None, "not for this");
-    assert_eq!(found(200, 81, None), None, "another service");
-    assert_eq!(found(200, 80, Some("10.0.0.9:40000")), None, "one of two clients");
+    assert_eq!(found(200, 80, None, false), Some((Severity::High, Duration::from_millis(200))));
+    assert_eq!(found(30, 80, None, false), None, "tried at once");
+    assert_eq!(found(5_000, 80, None, false), None, "not for this");
+    assert_eq!(found(200, 81, None, false), None, "another service");
+    assert_eq!(found(200, 80, Some("10.0.0.9:40000"), false), None, "one of two clients");
+    assert_eq!(found(200, 80, None, true), None, "several at once");
 }
