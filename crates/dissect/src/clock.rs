@@ -63,7 +63,7 @@ impl Clock {
             self.measure(since, ticks);
         }
         // The segment from which a unit was derived cannot be measured with it.
-        if known == 0 || self.unit == 0 {
+        if known == 0 || self.unit != known {
             return None;
         }
         let passing = i64::try_from(since.as_nanos()).ok()?;
@@ -163,6 +163,17 @@ mod tests {
         assert_eq!(clock.passed(at(400), start.wrapping_add(40)), Some(Duration::ZERO));
         let late = clock.passed(at(600), start.wrapping_add(50)).unwrap();
         assert!((late.as_millis_f64() - 90.0).abs() < 1.0, "{late}");
+    }
+
+    #[test]
+    fn regress_a_clock_of_300_hertz_makes_no_segment_late_once_it_is_told_from_250() {
+        let mut clock = Clock::default();
+        let seconds = [0.0, 0.1, 0.25, 0.3, 5.6, 8.7, 12.3, 20.5, 28.4, 34.5];
+        for second in seconds {
+            let (millis, ticks) = ((second * 1_000.0) as u64, (second * 300.0) as u32);
+            let late = clock.passed(at(millis), 1_000 + ticks).unwrap_or_default();
+            assert!(late < Duration::from_millis(10), "{second}: {late}");
+        }
     }
 
     #[test]

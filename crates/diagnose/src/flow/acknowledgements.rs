@@ -77,7 +77,7 @@ impl Flow {
             self.acknowledge_repeated(from.other(), ack.to, Mark { at, frame });
             let bytes = u64::from(ack.bytes);
             let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
-            if let Some(after) = ack.after() {
+            if let Some(after) = ack.round_trip(segment.carries()) {
                 self.reference.of_mut(from).timeout = segment.carries().then(|| self.path.usual_timeout());
                 self.path.answered(from, after);
                 if is_at_once {

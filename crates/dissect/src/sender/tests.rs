@@ -87,6 +87,9 @@ fn acknowledgement_shows_what_it_covers() {
     assert_eq!(ack.after(), Some(Duration::from_millis(20)));
     assert_eq!(ack.not_covered(), Some(Duration::from_millis(19)));
     assert!(sender.acknowledge(START + 1_000, None, Mark { at: at(21), frame: 4 }, None).is_none());
+    let late = Ack { at: at(3_020), ..ack };
+    assert_eq!((ack.round_trip(true), late.round_trip(true)), (ack.after(), None));
+    assert_eq!(late.round_trip(false), Some(Duration::from_millis(3_020)));
 }
 
 #[test]
