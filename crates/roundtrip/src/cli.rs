@@ -332,7 +332,7 @@ pub struct Compare {
 pub struct Diagnose {
     /// Captures; - for standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    #[arg(required_unless_present_any = ["run", "port", "span", "write"], conflicts_with_all = ["run", "command", "port", "span"])]
+    #[arg(required_unless_present_any = ["run", "port", "span", "write"], conflicts_with_all = ["run", "port", "span"])]
     pub files: Vec<PathBuf>,
     /// Run the command that follows `--`, and diagnose the connections opened while it runs
     #[arg(long, requires = "command")]
