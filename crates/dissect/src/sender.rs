@@ -142,7 +142,7 @@ pub struct AckStamp {
     pub is_bare: bool,
 }
 
-/// Timeout of a sender that has measured nothing (RFC 1122, section 4.2.3.1).
+/// Retransmission timeout of a sender that has measured nothing (RFC 1122, section 4.2.3.1).
 const FIRST_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Ack {
@@ -151,9 +151,9 @@ impl Ack {
         self.newest.map(|passed| self.at.since(passed))
     }
 
-    /// Returns the same, if it can be a round trip. With data it comes when the program writes, and after that long it is not the
-    /// first acknowledgement: the receiver had to send one within half a second (RFC 9293, section 3.8.6.3), and without one the
-    /// sender would have retransmitted. The first was not captured.
+    /// Returns the time since the newest covered segment passed, if it can be a round trip. With data an acknowledgement comes when
+    /// the program writes, and after that long it is not the first one: the receiver had to send one within half a second (RFC
+    /// 9293, section 3.8.6.3), and without it the sender would have retransmitted. The first was not captured.
     pub fn round_trip(&self, comes_with_data: bool) -> Option<Duration> {
         self.after().filter(|after| !comes_with_data || *after < FIRST_TIMEOUT)
     }

@@ -97,7 +97,8 @@ def predicted(roundtrip, engine, recording, network, protocol):
     command = [roundtrip, engine, "--page", recording, "--protocol", protocol, "--format", "json", *NETWORKS[network][1]]
     # The server that visits meet; the recording is of HTTP/2.
     command += ["--http3-server", "quic-go"] if protocol == "http3" else []
-    return json.loads(subprocess.check_output(command, stderr=subprocess.DEVNULL))[0]["load_ms"]
+    row = json.loads(subprocess.check_output(command, stderr=subprocess.DEVNULL))[0]
+    return row["load_ms"], [note for note in row["notes"] if "races with rendering" in note]
 
 
 def clean(work):
@@ -140,10 +141,13 @@ def main(roundtrip, table, pages):
                                  "measured_load_ms": f"{statistics.median(times):.1f}"})
     clean(work)
     errors = {"simulated_load_ms": [], "formula_load_ms": []}
+    raced = 0
     for row in rows:
         for column, engine in [("simulated_load_ms", "simulate"), ("formula_load_ms", "predict")]:
-            load = predicted(roundtrip, engine, recordings / f"page-{row['page']}.har", row["network"], row["protocol"])
+            recording = recordings / f"page-{row['page']}.har"
+            load, races = predicted(roundtrip, engine, recording, row["network"], row["protocol"])
             row[column] = f"{load:.1f}"
+            raced += engine == "simulate" and len(races)
             errors[column].append(abs(load / float(row["measured_load_ms"]) - 1) * 100)
         print(" ".join(f"{row[column]:>18}" for column in COLUMNS))
     with table.open("w", newline="") as file:
@@ -153,6 +157,7 @@ def main(roundtrip, table, pages):
     for column, values in errors.items():
         values.sort()
         print(f"{column}: {statistics.median(values):.1f}% and {values[int(len(values) * 0.9)]:.1f}% of {len(values)} cells")
+    print(f"`load` races with rendering in {raced} of {len(rows)} cells, as simulated")
 
 
 if __name__ == "__main__":

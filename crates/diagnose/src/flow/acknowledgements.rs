@@ -12,7 +12,7 @@ use trace::account::Share;
 use super::Flow;
 use super::state::{EndState, Suspect};
 
-/// What was lost, if the data of a retransmission had arrived before.
+/// Clause on the packet that was lost, if the data of a retransmission had arrived before.
 const REPLY_LOST: &str = "; it had arrived before (TSecr), and a packet of the other side had not, as IP IDs show: the acknowledgement, \
                           or the response with it, was lost";
 

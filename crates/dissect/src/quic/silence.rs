@@ -13,9 +13,9 @@ use crate::{Mark, Side};
 pub struct Silence {
     /// The side that sent.
     pub sender: Side,
-    /// Its first datagram in vain, and the last one.
+    /// Its first datagram in vain.
     pub since: Mark,
-    /// The same.
+    /// Its last one.
     pub last: Mark,
     /// The peer's next datagram; `None` if it sent none.
     pub until: Option<Mark>,

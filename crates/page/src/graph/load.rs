@@ -1,8 +1,8 @@
 //! The event `load`: the objects that it waits for, and its race with rendering.
 //!
 //! The event comes when the parser has ended and nothing that the browser has requested is outstanding (HTML, "the end").
-//! What a style sheet names is requested by rendering, with the next frame after the sheet has arrived. Where nothing else is
-//! outstanding then, either comes first. Chromium brings styles up to date when its parser ends, so that what arrived before that
+//! Rendering requests the images and fonts that a style sheet names with the next frame after the sheet has arrived. Where nothing
+//! else is outstanding then, either comes first. Chromium brings styles up to date when its parser ends, so that what arrived before that
 //! has no race.
 
 use std::collections::BTreeSet;
