@@ -2,12 +2,13 @@
 //!
 //! Not the format, which is `trace`'s.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use fetch::{Failure, PageEvent, Report};
 use http1::content::media_type;
 use http1::site::Site;
-use scenario::{Protocol, Scenario};
+use scenario::{Protocol, Scenario, Tls};
 use trace::har::{Exchange, Visit};
 use wire::{Bytes, Duration, Time};
 
@@ -88,15 +89,15 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
         let is_first = !is_used.contains(&connection);
         is_used.push(connection);
         let opened = usize::try_from(connection).ok().and_then(|index| connects.get(index)).copied();
-        let path = paths.get(&object).map_or_else(|| planned(scenario, object), |path| (*path).to_owned());
+        let Resource { method, url, mime } = resource(scenario, object, paths.get(&object).copied());
         reported.push(Exchange {
             version: version(scenario.protocol),
-            method: "GET".into(),
+            method,
             request: Some(scenario.client.request),
             status: Some(status),
             body: Some(body),
-            mime: mime(scenario, &path),
-            url: format!("http://server{path}"),
+            mime,
+            url,
             connection,
             connects: opened.filter(|_| is_first).map(since),
             sent: since(sent),
@@ -106,6 +107,35 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
     }
     reported.sort_by_key(|exchange| exchange.sent);
     reported
+}
+
+/// Names of an object.
+struct Resource {
+    method: Cow<'static, str>,
+    url: String,
+    mime: &'static str,
+}
+
+/// The object as its page names it, or else at the path that the robot `found` or knew.
+fn resource(scenario: &Scenario, object: usize, found: Option<&str>) -> Resource {
+    let Scenario { page, tls, .. } = scenario;
+    let named = page.objects.get(object % page.objects.len().max(1));
+    let named = named.and_then(|object| Some((object, object.path.as_ref()?, page.hosts.get(object.host)?)));
+    match named {
+        Some((object, path, host)) => {
+            let scheme = if *tls != Tls::None && host.protocols.tls { "https" } else { "http" };
+            let url = format!("{scheme}://{}{path}", host.name);
+            Resource { method: object.method.name().to_owned().into(), url, mime: object.kind.media_type() }
+        }
+        None => {
+            let path = found.map_or_else(|| planned(scenario, object), str::to_owned);
+            Resource {
+                method: "GET".into(),
+                mime: mime(scenario, &path),
+                url: format!("http://server{path}"),
+            }
+        }
+    }
 }
 
 /// The path of an object that the client knew, perhaps from an earlier page.

@@ -43,6 +43,8 @@ pub enum ServerProgram {
     Apache,
     /// Caddy.
     Caddy,
+    /// HAProxy, with nginx behind it on the same host, which has the files.
+    Haproxy,
     /// Node.js, with a script on its own modules.
     Node,
     /// Python's `http.server`.
@@ -113,7 +115,8 @@ struct ProgramNames {
 
 impl ServerProgram {
     /// Every server.
-    pub const ALL: [Self; 6] = [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Node, Self::Python];
+    pub const ALL: [Self; 7] =
+        [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Haproxy, Self::Node, Self::Python];
 
     const fn names(self) -> ProgramNames {
         let (name, programs, version, package): (_, &[_], _, _) = match self {
@@ -121,6 +124,7 @@ impl ServerProgram {
             Self::Nginx => ("nginx", &["nginx"], "-v", "nginx-light"),
             Self::Apache => ("apache", &["apache2", "httpd"], "-v", "apache2-bin"),
             Self::Caddy => ("caddy", &["caddy"], "version", "caddy"),
+            Self::Haproxy => ("haproxy", &["haproxy"], "-v", "haproxy"),
             Self::Node => ("node", &["node", "nodejs"], "--version", "nodejs"),
             Self::Python => ("python", &["python3"], "--version", "python3"),
         };

@@ -18,10 +18,11 @@ use scenario::{Network, Page, Protocol, Scenario, Stack, Tls, Visit};
 use wire::{Bytes, Duration};
 
 /// Servers of others.
-const SERVERS: [ServerProgram; 5] = [
+const SERVERS: [ServerProgram; 6] = [
     ServerProgram::Nginx,
     ServerProgram::Apache,
     ServerProgram::Caddy,
+    ServerProgram::Haproxy,
     ServerProgram::Node,
     ServerProgram::Python,
 ];
@@ -158,6 +159,7 @@ fn whole_pages_are_served_and_fetched_over_tls(client: ClientProgram) {
         ServerProgram::Nginx,
         ServerProgram::Apache,
         ServerProgram::Caddy,
+        ServerProgram::Haproxy,
         ServerProgram::Node,
     ];
     let over_tcp = servers.into_iter().flat_map(|server| {

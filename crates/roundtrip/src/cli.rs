@@ -283,7 +283,7 @@ pub struct Measure {
     /// Number of runs
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub runs: Vec<String>,
-    /// Server program: ours, nginx, apache, caddy, node or python
+    /// Server program: ours, nginx, apache, caddy, haproxy, node or python
     #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
     pub server: String,
     /// Client program: ours, curl, wget or chromium

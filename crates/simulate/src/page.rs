@@ -199,6 +199,16 @@ impl PageResult {
         Probes { tcp: &self.probes, quic: &self.quic_probes }
     }
 
+    /// Ends of the page's objects since the visit began, with their indexes.
+    pub fn ends(&self, page: &::page::Page) -> impl Iterator<Item = (usize, Duration)> {
+        let objects = page.objects.len().max(1);
+        let of_visit = self.reports.iter().filter(|report| report.at >= self.began);
+        of_visit.filter_map(move |report| match report.event {
+            PageEvent::ObjectComplete { object, .. } => Some((object % objects, report.at.since(self.began))),
+            _ => None,
+        })
+    }
+
     /// Statistics of the visit, without the preceding page.
     pub fn visit_stats(&self) -> VisitStats {
         let before = self.reports.partition_point(|report| report.at < self.began);

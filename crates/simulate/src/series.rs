@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fetch::{Failure, PageEvent};
-use scenario::{Page, Remark, Scenario};
+use scenario::{Remark, Scenario};
 use trace::{Cause, Metrics, Stall, Summary};
 use wire::{Duration, Time};
 
@@ -75,31 +75,16 @@ pub fn simulate_with(
         payload_bytes: mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64)),
         connections: mean(runs.iter().map(|run| run.up.connections as f64)),
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-        load_ms: event_ms(scenario, &runs, |page, ends| page.load(ends)),
+        load_ms: event_ms(&runs, |run| scenario.page.load(run.ends(&scenario.page))),
     };
-    let other_load = event_ms(scenario, &runs, |page, ends| page.other_load(ends));
+    let other_load = event_ms(&runs, |run| scenario.page.other_load(run.ends(&scenario.page)));
     remarks.extend(other_load.map(Remark::OtherLoad));
     Ok(Simulation { metrics, stalls: stalls(&spent), remarks })
 }
 
-/// Mean time of an event of the page, given the ends of its objects; of the runs that have it.
-fn event_ms(
-    scenario: &Scenario,
-    runs: &[PageResult],
-    event: impl Fn(&Page, Vec<(usize, Duration)>) -> Option<Duration>,
-) -> Option<f64> {
-    let page = &scenario.page;
-    let time = |run: &PageResult| {
-        let of_page = run.reports.iter().filter(|report| report.at >= run.began);
-        let ends = of_page.filter_map(|report| match report.event {
-            PageEvent::ObjectComplete { object, .. } => {
-                Some((object % page.objects.len(), report.at.since(run.began)))
-            }
-            _ => None,
-        });
-        event(page, ends.collect()).map(Duration::as_millis_f64)
-    };
-    let times: Vec<f64> = runs.iter().filter_map(time).collect();
+/// Mean time of an event of the page, of the runs that have it.
+fn event_ms(runs: &[PageResult], event: impl Fn(&PageResult) -> Option<Duration>) -> Option<f64> {
+    let times: Vec<f64> = runs.iter().filter_map(event).map(Duration::as_millis_f64).collect();
     mean(times.into_iter())
 }
 

@@ -20,6 +20,8 @@ pub struct Visit {
     pub began: Duration,
     /// Time until the last byte had arrived; `None` if it never did.
     pub elapsed: Option<Duration>,
+    /// Time of the event `load`, where it is not that.
+    pub load: Option<Duration>,
     /// Exchanges in the order of their requests.
     pub exchanges: Vec<Exchange>,
     /// Name of the network.
@@ -242,7 +244,9 @@ impl Visit {
             started_date_time: timestamp(self.began),
             id: id(number),
             title: &self.title,
-            page_timings: PageTimings { on_load: self.elapsed.map_or(NONE, Duration::as_millis_f64) },
+            page_timings: PageTimings {
+                on_load: self.load.or(self.elapsed).map_or(NONE, Duration::as_millis_f64),
+            },
             facts: Some(facts).filter(|facts| !facts.engine.is_empty()),
         }
     }

@@ -70,7 +70,8 @@ class Network:
             run(*namespace, "route", "replace", "default", "dev", "link", "src", addresses[0], "congctl", "cubic")
         servers = [["node", HERE / "server.cjs", str(page)]]
         if protocol == "http3":
-            servers = [[*servers[0], "plain"], [work / "http3", "certificate.pem", "key.pem"]]
+            (work / "objects.json").write_bytes(subprocess.check_output([*servers[0], "list"]))
+            servers = [[work / "http3", "certificate.pem", "key.pem", "objects.json"]]
         for server in servers:
             command = ["ip", "netns", "exec", "elsewhere-server", *server]
             self.programs.append(subprocess.Popen(command, cwd=work))
@@ -118,6 +119,13 @@ def visits(page, count, networks):
     clean(work)
 
 
+def write(table, rows):
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main(roundtrip, table, pages):
     table = pathlib.Path(table).resolve()
     recordings = table.with_suffix("")
@@ -139,6 +147,7 @@ def main(roundtrip, table, pages):
                     times = network.visit(protocol, 3)
                     rows.append({"page": str(page), "network": name, "protocol": protocol,
                                  "measured_load_ms": f"{statistics.median(times):.1f}"})
+        write(table, rows)
     clean(work)
     errors = {"simulated_load_ms": [], "formula_load_ms": []}
     raced = 0
@@ -150,10 +159,7 @@ def main(roundtrip, table, pages):
             raced += engine == "simulate" and len(races)
             errors[column].append(abs(load / float(row["measured_load_ms"]) - 1) * 100)
         print(" ".join(f"{row[column]:>18}" for column in COLUMNS))
-    with table.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+    write(table, rows)
     for column, values in errors.items():
         values.sort()
         print(f"{column}: {statistics.median(values):.1f}% and {values[int(len(values) * 0.9)]:.1f}% of {len(values)} cells")

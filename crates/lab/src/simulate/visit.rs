@@ -14,7 +14,8 @@ use crate::exchanges::exchanges;
 pub fn of(first: FirstRun<'_>) -> Visit {
     let FirstRun { scenario, experiment: _, result } = first;
     let exchanges = exchanges(scenario, &result.reports, &connects(first), result.began);
-    Visit { began: DAY, elapsed: result.elapsed, exchanges, ..Visit::default() }
+    let load = scenario.page.load(result.ends(&scenario.page));
+    Visit { began: DAY, elapsed: result.elapsed, load, exchanges, ..Visit::default() }
 }
 
 /// 24 June 1997.

@@ -6,7 +6,7 @@
 mod configuration;
 
 use std::fs::{self, File};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::{Duration as Elapsed, SystemTime};
@@ -28,6 +28,8 @@ const MODIFIED: u64 = 867_110_400;
 const LAST_MODIFIED: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 /// Maximum time for a server to start listening.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Port of the first host on a server behind a proxy.
+const FIRST_PORT_BEHIND: u16 = 8_000;
 
 /// Settings of a server, apart from its files.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,8 @@ pub(crate) struct RunningServer {
     // In this order: the program ends before its files are removed.
     process: Process,
     directory: RunDirectory,
+    /// The server behind it.
+    origin: Option<Box<Self>>,
 }
 
 impl ServerProgram {
@@ -104,21 +108,38 @@ impl ServerProgram {
         ];
         match unsupported_settings.iter().find(|(_, is_set)| *is_set) {
             Some((key, _)) => Err(unsupported(key)),
-            None => self.names().find(),
+            None => self.find(),
+        }
+    }
+
+    /// Finds the program, and the one behind it.
+    fn find(self) -> Result<InstalledProgram, Error> {
+        let mut installed = self.names().find()?;
+        if let Some(origin) = self.origin() {
+            installed.version += &format!(" before {}", origin.find()?.version);
+        }
+        Ok(installed)
+    }
+
+    /// The server behind it, which has the files.
+    const fn origin(self) -> Option<Self> {
+        match self {
+            Self::Haproxy => Some(Self::Nginx),
+            Self::Ours | Self::Nginx | Self::Apache | Self::Caddy | Self::Node | Self::Python => None,
         }
     }
 
     const fn limits_requests(self) -> bool {
         match self {
             Self::Nginx | Self::Apache => true,
-            Self::Ours | Self::Caddy | Self::Node | Self::Python => false,
+            Self::Ours | Self::Caddy | Self::Haproxy | Self::Node | Self::Python => false,
         }
     }
 
     /// Whether it serves over TLS, by HTTP/1.1 and HTTP/2.
     pub(crate) const fn has_tls(self) -> bool {
         match self {
-            Self::Ours | Self::Nginx | Self::Apache | Self::Caddy | Self::Node => true,
+            Self::Ours | Self::Nginx | Self::Apache | Self::Caddy | Self::Haproxy | Self::Node => true,
             Self::Python => false,
         }
     }
@@ -127,14 +148,14 @@ impl ServerProgram {
     pub(crate) const fn has_http3(self) -> bool {
         match self {
             Self::Ours | Self::Caddy => true,
-            Self::Nginx | Self::Apache | Self::Node | Self::Python => false,
+            Self::Nginx | Self::Apache | Self::Haproxy | Self::Node | Self::Python => false,
         }
     }
 
     /// Whether it can require validation of its files.
     pub(crate) const fn can_require_validation(self) -> bool {
         match self {
-            Self::Ours | Self::Nginx | Self::Apache => true,
+            Self::Ours | Self::Nginx | Self::Apache | Self::Haproxy => true,
             Self::Caddy | Self::Node | Self::Python => false,
         }
     }
@@ -155,7 +176,12 @@ impl RunningServer {
         clock: Clock,
     ) -> Result<Self, Error> {
         let directory = RunDirectory::new()?;
-        for (index, host) in hosts.iter().enumerate() {
+        let origin = program.origin().map(|origin| {
+            let hosts: Vec<ServedHost> = hosts.iter().enumerate().map(ServedHost::behind).collect();
+            Self::start(origin, &origin.find()?, &hosts, settings, clock).map(Box::new)
+        });
+        let origin = origin.transpose()?;
+        for (index, host) in hosts.iter().enumerate().filter(|_| origin.is_none()) {
             write_files(&directory, index, host)?;
         }
         let command = configuration::command(program, installed, hosts, &directory, settings)?;
@@ -168,18 +194,18 @@ impl RunningServer {
             let message = format!("{program} did not begin to listen: {}", process.last_output_line());
             return Err(Error::Run { number: 1, what: message });
         }
-        Ok(Self { process, directory })
+        Ok(Self { process, directory, origin })
     }
 
     /// Waits for `settling`, then ends it; an error if it had ended by itself.
     pub(crate) fn stop(self, settling: Duration, clock: Clock) -> Result<(), Error> {
-        let Self { mut process, directory } = self;
+        let Self { mut process, directory, origin } = self;
         process.wait_until(settling, clock, |process| Ok(process.exit_status()?.is_some()))?;
         let exit_status = process.exit_status()?;
         let last_line = process.last_output_line();
         drop((process, directory));
         match exit_status {
-            None => Ok(()),
+            None => origin.map_or(Ok(()), |origin| origin.stop(Duration::ZERO, clock)),
             Some(status) => {
                 Err(Error::Run { number: 1, what: format!("the server ended ({status}): {last_line}") })
             }
@@ -188,6 +214,13 @@ impl RunningServer {
 }
 
 impl ServedHost {
+    /// The host with this index on the server behind a proxy: in the clear, at a port of the loopback device.
+    fn behind((index, host): (usize, &Self)) -> Self {
+        let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT_BEHIND.checked_add(index));
+        let address = (Ipv4Addr::LOCALHOST, port.unwrap_or(u16::MAX)).into();
+        Self { address, names: Vec::new(), tls: None, files: host.files.clone() }
+    }
+
     /// A site in the clear, by the names that our own server gives its objects. A document without an HTML name also has one.
     pub(crate) fn of_site(address: SocketAddr, site: &Site) -> Self {
         let files = site.files().map(|(path, object)| (path.to_owned(), Arc::clone(object)));

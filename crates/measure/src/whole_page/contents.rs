@@ -6,7 +6,8 @@
 //! - What a document makes known while it arrives is a tag that ends at that byte; style sheets and scripts block as recorded.
 //! - What a script makes known is code of that script, which runs after the recorded delay. What an image, a font, data or a
 //!   style sheet makes known is code of whatever loads that.
-//! - Fonts and images of a style sheet are its rules, unless they come later than [`OWN_WORK`] after it.
+//! - Fonts and images that a style sheet names are its rules, unless they come later than [`RENDERING`]: rendering requests them, and
+//!   waits for style sheets and scripts by itself.
 //! - A delay below [`OWN_WORK`] is the browser's own work, which it does again, and is not played. So is any delay after a
 //!   document for an object of the event `load`: the browser's parser waits for style sheets and scripts again.
 //! - Other delays before an object of the event `load` are played as work of a script: a timer would not hold that event.
@@ -25,6 +26,9 @@ use crate::peers::client::image;
 
 /// Delay that counts as the browser's own work: parsing, style, layout, the start of a script.
 pub(crate) const OWN_WORK: Duration = Duration::from_millis(10);
+
+/// Delay that counts as rendering, after the last style sheet or script that it waits for. Later a script changed the document.
+const RENDERING: Duration = Duration::from_millis(300);
 
 /// Maximum size of the code and markup of all objects: that of a page in which many objects wait for many is a product.
 const MAX_CODE_BYTES: usize = 8 << 20;
@@ -212,6 +216,10 @@ impl<'a> Builder<'a> {
 fn dependencies(page: &Page) -> Vec<Vec<Dependency>> {
     let mut all: Vec<Vec<Dependency>> = vec![Vec::new(); page.objects.len()];
     for index in page.in_order_of_discovery() {
+        if let Some(named) = named_by_style_sheet(page, index) {
+            all[index].push(named);
+            continue;
+        }
         let mut after: BTreeMap<(usize, bool), Dependency> = BTreeMap::new();
         for dependency in &page.objects[index].after {
             let resolved = match dependency.at {
@@ -233,6 +241,21 @@ fn dependencies(page: &Page) -> Vec<Vec<Dependency>> {
         all[index] = after.into_values().collect();
     }
     all
+}
+
+/// The end of the style sheet that names an object which rendering requests: the first of what it waits for.
+fn named_by_style_sheet(page: &Page, index: usize) -> Option<Dependency> {
+    let object = &page.objects[index];
+    let kind = |dependency: &Dependency| page.objects[dependency.on].kind;
+    let named = object.after.first().filter(|first| kind(first) == Kind::StyleSheet)?;
+    let awaits_rendering = object.after.iter().all(|dependency| {
+        let is_awaited = matches!(kind(dependency), Kind::StyleSheet | Kind::Script);
+        is_awaited && dependency.at == Moment::Ended && dependency.plus <= RENDERING
+    });
+    let is_last =
+        page.objects.iter().all(|other| other.after.iter().all(|dependency| dependency.on != index));
+    let is_rule = matches!(object.kind, Kind::Font | Kind::Image) && awaits_rendering && is_last;
+    is_rule.then_some(Dependency { plus: Duration::ZERO, ..*named })
 }
 
 /// Text of this size: the rest is a comment, or spaces.
@@ -332,6 +355,26 @@ mod tests {
     }
 
     #[test]
+    fn regress_a_script_works_until_each_delay_since_its_start_and_not_for_their_sum() {
+        let after = |ms| Dependency { plus: Duration::from_millis(ms), ..Dependency::on_end(1) };
+        let served = served(vec![
+            object(Kind::Document, 9_000, &[]),
+            object(Kind::Script, 900, &[delivered(0, 500)]),
+            object(Kind::Image, 100, &[after(90)]),
+            object(Kind::Image, 100, &[after(60)]),
+            object(Kind::Data, 100, &[after(70)]),
+        ]);
+        let script = body(&served, 1);
+        let at = |text: &str| script.find(text).unwrap_or_else(|| panic!("{text}: {script}"));
+        assert!(at("let s=performance.now()") < at("},70)"), "{script}");
+        assert!(at("},70)") < at("while(performance.now()<s+60)"), "a timer is set first: {script}");
+        assert!(
+            at("s+60);{let o=new Image;o.src='/3'") < at("s+90);{let o=new Image;o.src='/2'"),
+            "{script}"
+        );
+    }
+
+    #[test]
     fn fonts_and_images_of_a_style_sheet_are_rules() {
         let served = served(vec![
             object(Kind::Document, 9_000, &[]),
@@ -344,6 +387,25 @@ mod tests {
         assert!(sheet.starts_with("@import url(\"/4\");"), "{sheet}");
         assert!(sheet.contains("@font-face{font-family:f2;src:url(\"/2\")}") && sheet.contains(".i3{"));
         assert!(document.contains("font-family:f2") && document.contains("class=i3"), "{document}");
+    }
+
+    #[test]
+    fn what_rendering_requests_is_a_rule_of_the_style_sheet_that_names_it() {
+        let rendered = |ms| {
+            let last = Dependency { plus: Duration::from_millis(ms), ..Dependency::on_end(3) };
+            object(Kind::Font, 100, &[Dependency::on_end(2), Dependency::on_end(1), last])
+        };
+        let served = served(vec![
+            object(Kind::Document, 9_000, &[]),
+            object(Kind::StyleSheet, 900, &[delivered(0, 500)]),
+            object(Kind::StyleSheet, 900, &[delivered(0, 600)]),
+            object(Kind::Script, 900, &[delivered(0, 700)]),
+            rendered(200),
+            rendered(2_000),
+        ]);
+        assert!(body(&served, 2).contains("src:url(\"/4\")"), "{}", body(&served, 2));
+        assert!((1..4).all(|index| index == 2 || !body(&served, index).contains("/4")));
+        assert!(body(&served, 3).contains("new FontFace('f','url(/5)')"), "{}", body(&served, 3));
     }
 
     #[test]

@@ -88,6 +88,22 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// A media type of this kind, as servers name it.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Document => "text/html",
+            Self::StyleSheet => "text/css",
+            Self::Script => "text/javascript",
+            Self::Font => "font/woff2",
+            Self::Image => "image/png",
+            Self::Media => "video/mp4",
+            Self::Data => "application/json",
+            Self::Other => "application/octet-stream",
+        }
+    }
+}
+
 /// Priority of a request, in the five levels of Chromium (net/base/request_priority.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {

@@ -61,6 +61,10 @@ pub(super) fn command(
             let file = directory.write("Caddyfile", caddy(path, hosts, settings).as_bytes())?;
             command.args(["run", "--adapter", "caddyfile", "--config"]).arg(file);
         }
+        ServerProgram::Haproxy => {
+            let file = directory.write("haproxy.cfg", haproxy(directory, hosts)?.as_bytes())?;
+            command.arg("-db").arg("-f").arg(file);
+        }
         ServerProgram::Node => {
             command.arg(directory.write("server.mjs", node(path, hosts, settings).as_bytes())?);
         }
@@ -202,6 +206,33 @@ fn caddy(directory: &Path, hosts: &[ServedHost], settings: ServerSettings) -> St
         text += &format!("\troot * {directory}/page{index}\n\tfile_server\n}}\n");
     }
     text
+}
+
+/// One thread, as the others have one process, and time-outs longer than a page.
+fn haproxy(directory: &RunDirectory, hosts: &[ServedHost]) -> Result<String, Error> {
+    let mut text = "global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 600s\n  timeout \
+                    server 600s\n"
+        .to_owned();
+    for (index, host) in hosts.iter().enumerate() {
+        let ServedHost { address, tls, .. } = host;
+        let secure = match tls {
+            None => String::new(),
+            Some(HostTls { files, version, protocol }) => {
+                // Both in one file.
+                let pair = directory
+                    .write(&format!("pair{index}.pem"), (files.chain.clone() + &files.key).as_bytes())?;
+                let alpn = if *protocol == Protocol::Http2 { "h2" } else { "http/1.1" };
+                let version = version_name(*version);
+                format!(" ssl crt {} alpn {alpn} ssl-min-ver {version} ssl-max-ver {version}", pair.display())
+            }
+        };
+        text += &format!(
+            "frontend host{index}\n  bind {address}{secure}\n  default_backend files{index}\nbackend files{index}\n  \
+             server nginx {}\n",
+            ServedHost::behind((index, host)).address
+        );
+    }
+    Ok(text)
 }
 
 /// A script on Node's own modules, with their defaults; files are read once.

@@ -29,31 +29,45 @@ impl Builder<'_> {
     /// Code that runs at the end of an object: loads what that makes known.
     pub(super) fn reactions(&mut self, index: usize, document: usize) -> Result<String, TooManyDependencies> {
         let is_style_sheet = self.kind(index) == Kind::StyleSheet;
-        let edges: Vec<Edge> =
-            self.edges[index].iter().filter(|edge| !is_style_sheet || !self.is_rule(edge)).copied().collect();
+        let edges = self.edges[index].iter().filter(|edge| !is_style_sheet || !self.is_rule(edge));
+        self.play(edges.copied().collect(), document)
+    }
+
+    /// Code for dependencies that are met at the same moment: loads their objects, each after its delay since then.
+    pub(super) fn play(
+        &mut self,
+        mut edges: Vec<Edge>,
+        document: usize,
+    ) -> Result<String, TooManyDependencies> {
+        // Timers are set before the work begins.
+        edges.sort_by_key(|edge| (self.is_work(edge), edge.dependency.plus));
         let mut code = String::new();
-        for edge in edges {
-            code += &self.reaction(&edge, document)?;
+        for edge in &edges {
+            code += &self.reaction(edge, document)?;
         }
-        Ok(code)
+        let has_work = edges.last().is_some_and(|edge| self.is_work(edge));
+        Ok(if has_work { format!("{{let s=performance.now();{code}}}") } else { code })
+    }
+
+    /// Whether the delay of an edge is played as work of a script: a timer would not hold the event `load`.
+    fn is_work(&self, edge: &Edge) -> bool {
+        let holds_load = self.page.objects[edge.to].counts_for_load && self.kind(edge.to) != Kind::Data;
+        edge.dependency.plus >= OWN_WORK && holds_load
     }
 
     /// Code for one dependency that is met: loads its object, after the delay, if no other dependency is missing.
-    pub(super) fn reaction(&mut self, edge: &Edge, document: usize) -> Result<String, TooManyDependencies> {
+    fn reaction(&mut self, edge: &Edge, document: usize) -> Result<String, TooManyDependencies> {
         let Edge { to, dependency } = *edge;
         let mut code = self.load(to, document)?;
         let count = self.waits_for(to);
         if count > 1 {
             code = format!("var c=window.c=window.c||{{}};if((c[{to}]=-~c[{to}])=={count}){{{code}}}");
         }
-        let holds_load = self.page.objects[to].counts_for_load && self.kind(to) != Kind::Data;
         let delay = dependency.plus.as_millis_f64();
-        code = match (dependency.plus >= OWN_WORK, holds_load) {
+        code = match (dependency.plus >= OWN_WORK, self.is_work(edge)) {
             (false, _) => format!("{{{code}}}"),
             (true, false) => format!("setTimeout(()=>{{{code}}},{delay:.0});"),
-            (true, true) => {
-                format!("{{for(let t=performance.now()+{delay:.0};performance.now()<t;);{code}}}")
-            }
+            (true, true) => format!("while(performance.now()<s+{delay:.0});{{{code}}}"),
         };
         self.count(&code)?;
         Ok(code)

@@ -24,7 +24,7 @@ impl Builder<'_> {
         if index == 0 && !has_icon {
             head += NO_ICON;
         }
-        let (mut pieces, mut at_end) = (Vec::new(), String::new());
+        let (mut pieces, mut at_end) = (Vec::new(), Vec::new());
         for edge in self.edges[index].clone() {
             match edge.dependency.at {
                 Moment::Begun => pieces.push(self.piece(&edge, 0, index)?),
@@ -33,9 +33,10 @@ impl Builder<'_> {
                     pieces.push(self.piece(&edge, end, index)?);
                 }
                 Moment::Ended if self.is_tag(&edge) => pieces.push(self.piece(&edge, size, index)?),
-                Moment::Ended => at_end += &self.reaction(&edge, index)?,
+                Moment::Ended => at_end.push(edge),
             }
         }
+        let at_end = self.play(at_end, index)?;
         pieces.extend(self.hints(index, size));
         if !at_end.is_empty() {
             // Before style sheets and scripts, which hold up code further down.
@@ -92,7 +93,7 @@ impl Builder<'_> {
     /// Markup that loads an object.
     fn piece(&mut self, edge: &Edge, end: usize, document: usize) -> Result<Piece, TooManyDependencies> {
         if !self.is_tag(edge) {
-            let text = format!("<script>{}</script>", self.reaction(edge, document)?);
+            let text = format!("<script>{}</script>", self.play(vec![*edge], document)?);
             return Ok(Piece { end, text, is_of_body: false });
         }
         let (kind, url) = (self.kind(edge.to), self.reference(edge.to, document));
