@@ -103,7 +103,9 @@ fn type_errors(path: &str, value: &Value, expected_type: FieldType) -> Vec<Strin
     let is_right = match expected_type {
         Text => value.is_string(),
         Date => value.as_str().is_some_and(is_date),
-        Address => value.as_str().is_some_and(|address| address.starts_with("http://server/")),
+        Address => value
+            .as_str()
+            .is_some_and(|address| address.starts_with("http://") || address.starts_with("https://")),
         Amount => value.as_f64().is_some_and(|amount| amount >= 0.0),
         AmountOrNone => value.as_f64().is_some_and(|amount| amount >= 0.0 || amount == -1.0),
         Is(fields) => {
@@ -232,6 +234,48 @@ fn a_simulated_run_is_a_valid_archive_with_every_protocol() {
             assert!(printed.contains("3 without a body, which count as 1 byte"), "{printed}");
         }
     }
+}
+
+/// A page of two hosts, whose image does not count for the event.
+const GRAPH: &str = r#"
+host = [{ name = "a.example" }, { name = "b.example" }]
+object = [
+  { path = "/", type = "document", size = 9000 },
+  { host = "b.example", path = "/x.css?v=1", type = "style-sheet", size = 3000, after = ["1"] },
+  { path = "/late.png", type = "image", size = 40000, load = false, after = ["2"] },
+]
+"#;
+
+#[test]
+fn a_simulated_graph_has_the_urls_types_and_event_of_its_page() {
+    let directory = TestDirectory::new("har-graph");
+    fs::write(directory.0.join("page.toml"), GRAPH).unwrap();
+    let scenario = ["simulate", "--network", "cable", "--protocol", "http2", "--page", "page.toml"];
+    let file = directory.recorded(&scenario).unwrap();
+    let errors = [type_errors("file", &file, Is(FILE)), contradictions(&file)].concat();
+    assert!(errors.is_empty(), "{errors:?}");
+    let entries = file["log"]["entries"].as_array().unwrap();
+    let named = |entry: &Value| {
+        let mime = entry["response"]["content"]["mimeType"].as_str().unwrap().to_owned();
+        (entry["request"]["url"].as_str().unwrap().to_owned(), mime)
+    };
+    let expected = [
+        ("https://a.example/", "text/html"),
+        ("https://b.example/x.css?v=1", "text/css"),
+        ("https://a.example/late.png", "image/png"),
+    ];
+    assert_eq!(
+        entries.iter().map(named).collect::<Vec<_>>(),
+        expected.map(|(url, mime)| (url.into(), mime.into()))
+    );
+    // In the first minute of the day of the note.
+    let end = |entry: &Value| {
+        let began = entry["startedDateTime"].as_str().unwrap();
+        let second: f64 = began.trim_end_matches('Z').rsplit(':').next().unwrap().parse().unwrap();
+        1e3 * second + entry["time"].as_f64().unwrap()
+    };
+    let load = file["log"]["pages"][0]["pageTimings"]["onLoad"].as_f64().unwrap();
+    assert!((load - end(&entries[1])).abs() < 1.5 && load + 10.0 < end(&entries[2]), "{load}: {entries:?}");
 }
 
 #[test]
