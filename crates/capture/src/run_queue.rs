@@ -5,12 +5,14 @@
 //! program is taken for the host's. The kernel adds a wait when it ends, so that the time counts from there backwards. Kernels
 //! without these statistics report none.
 //!
-//! A process may only pass on what it reads: those that read its pipes work for it.
+//! A reader may leave the work on what it reads to other threads (those of a virtual machine that compile and collect, a pool's), or to
+//! processes that read its pipes and socket pairs. Whichever of them works, those that wait for it do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use linux::sockets::unix_pairs;
 use wire::{Duration, Time};
 
 use crate::process_tree::descendants;
@@ -22,10 +24,12 @@ pub(crate) struct RunQueue {
     pipes: BTreeMap<u32, Pipes>,
     /// Whether a process has started since pipes were read.
     has_started: bool,
+    /// When all threads were sampled last.
+    sampled: Option<Time>,
     next: Time,
 }
 
-/// Pipes of a process, by their inodes, that it writes to and reads from.
+/// Pipes and sockets of a process, by their inodes, that it writes to and reads from.
 #[derive(Debug, Default)]
 struct Pipes {
     written: BTreeSet<u64>,
@@ -77,7 +81,8 @@ impl RunQueue {
         let processes = descendants(std::process::id());
         // What a process has at its start is its parent's.
         if std::mem::take(&mut self.has_started) {
-            self.pipes = processes.iter().map(|process| (*process, Pipes::of(*process))).collect();
+            let pairs = unix_pairs().unwrap_or_default();
+            self.pipes = processes.iter().map(|process| (*process, Pipes::of(*process, &pairs))).collect();
         }
         for process in processes {
             for entry in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
@@ -88,6 +93,7 @@ impl RunQueue {
                 }
             }
         }
+        self.sampled = Some(began);
         // At most a twentieth of the time.
         self.next = now() + INTERVAL.max(now().since(began) * 20);
     }
@@ -99,11 +105,13 @@ impl RunQueue {
         }
         self.has_started |= !is_known;
         let thread = self.threads.entry(key).or_default();
-        // What a thread did before its first sample has no known time.
-        if is_known && sample != thread.sample && thread.runs.len() < MAX_RUNS {
+        // A thread that is new since all were sampled has started since. What the first ones did before has no known time.
+        let from = if is_known { Some(thread.at) } else { self.sampled };
+        if let Some(from) = from.filter(|_| sample != thread.sample && thread.runs.len() < MAX_RUNS) {
             let Schedstat { ran, waited, runs } = thread.sample;
             let (ran, waited) = (sample.ran.saturating_sub(ran), sample.waited.saturating_sub(waited));
-            thread.runs.push(Run { from: thread.at, to: at, ran, waited, is_scheduled: sample.runs != runs });
+            let is_scheduled = is_known && sample.runs != runs;
+            thread.runs.push(Run { from, to: at, ran, waited, is_scheduled });
         }
         (thread.sample, thread.at) = (sample, at);
     }
@@ -117,19 +125,27 @@ impl RunQueue {
         wrote.map(|thread| thread.time(from, to, |run| run.waited)).min().unwrap_or_default()
     }
 
-    /// Returns the time for which a thread of `process` that ran at `to`, and of each process that reads its output, had run or waited
-    /// for a CPU since `from`: of each process the one for which that was least. They wait for each other in turn.
+    /// Returns the time for which any thread of `process`, or of the processes that read its output, ran or waited for a CPU from `from`
+    /// to `to`. Time of several at once counts once.
     pub(crate) fn work(&self, process: u32, from: Time, to: Time) -> Duration {
-        let of_process = |process: &u32| {
-            let threads = self.threads.range((*process, 0)..=(*process, u32::MAX)).map(|(_, thread)| thread);
-            let ran = threads.filter(|thread| thread.has_run_at(to));
-            ran.map(|thread| thread.time(from, to, |run| run.ran + run.waited)).min()
-        };
-        let all: Duration = self.readers(process).iter().filter_map(of_process).sum();
-        all.min(to.since(from))
+        let readers = self.readers(process);
+        let threads: Vec<_> = self
+            .threads
+            .iter()
+            .filter(|((of, _), _)| readers.contains(of))
+            .map(|(_, thread)| thread)
+            .collect();
+        let (mut all, mut at) = (Duration::ZERO, from);
+        while at < to {
+            let end = to.min(at + INTERVAL);
+            let each = threads.iter().map(|thread| thread.time(at, end, |run| run.ran + run.waited));
+            all += each.sum::<Duration>().min(end.since(at));
+            at = end;
+        }
+        all
     }
 
-    /// Returns a process, and all to which its output goes through pipes.
+    /// Returns a process, and all to which its output goes through pipes and socket pairs.
     fn readers(&self, process: u32) -> BTreeSet<u32> {
         let (mut found, mut to_visit) = (BTreeSet::new(), vec![process]);
         while let Some(process) = to_visit.pop() {
@@ -146,15 +162,21 @@ impl RunQueue {
 }
 
 impl Pipes {
-    /// Reads the pipes of a process; none of one that is not permitted to be read.
-    fn of(process: u32) -> Self {
+    /// Reads the pipes of a process, and its sockets that are one of `pairs`; none of one that is not permitted to be read.
+    fn of(process: u32, pairs: &BTreeMap<u64, u64>) -> Self {
         let mut pipes = Self::default();
         for entry in fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten() {
             let target = fs::read_link(entry.path()).unwrap_or_default();
-            let inode = target.to_str().and_then(|target| target.strip_prefix("pipe:[")?.strip_suffix(']'));
+            let target = target.to_str().unwrap_or_default();
+            let inode = |kind| target.strip_prefix(kind)?.strip_suffix(']')?.parse().ok();
+            // What is written to a socket of a pair is read from the other.
+            if let Some((socket, other)) = inode("socket:[").and_then(|socket| pairs.get_key_value(&socket)) {
+                pipes.read.insert(*socket);
+                pipes.written.insert(*other);
+            }
             // The permissions of the link are the mode in which it is open (proc_pid_fd(5)).
             let mode = entry.metadata().map(|metadata| metadata.permissions().mode()).unwrap_or_default();
-            if let Some(inode) = inode.and_then(|inode| inode.parse().ok()) {
+            if let Some(inode) = inode("pipe:[") {
                 if mode & 0o400 > 0 {
                     pipes.read.insert(inode);
                 }
@@ -168,10 +190,6 @@ impl Pipes {
 }
 
 impl Thread {
-    fn has_run_at(&self, time: Time) -> bool {
-        self.runs.iter().any(|run| (run.from..=run.to).contains(&time))
-    }
-
     fn was_scheduled_at(&self, time: Time) -> bool {
         self.runs.iter().any(|run| run.is_scheduled && (run.from..=run.to).contains(&time))
     }
@@ -187,7 +205,8 @@ impl Thread {
                 / u128::from(within.as_nanos().max(1));
             Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX))
         };
-        self.runs.iter().map(overlap).sum()
+        let first = self.runs.partition_point(|run| run.to < from);
+        self.runs.iter().skip(first).map(overlap).sum()
     }
 }
 
@@ -241,39 +260,73 @@ mod tests {
         assert_eq!(delay(&sampled(&samples)), 292, "thread 8 ran later");
     }
 
-    /// Process 7 runs for 100 ms of 400 and writes to pipe 5; process 8, which reads that, runs all the time; process 9 runs, too.
-    #[test]
-    fn work_of_a_process_is_that_of_those_that_read_its_pipes() {
+    /// A queue of threads that ran so long, in milliseconds, of the 400 from 1,000 ms on.
+    fn ran(threads: &[((u32, u32), u64)]) -> RunQueue {
         let mut queue = RunQueue::default();
-        for (process, ran) in [(7, 100), (8, 400), (9, 400)] {
+        for (key, ran) in threads.iter().copied() {
             for (millis, ran) in [(1_000, 0), (1_400, ran)] {
                 let sample =
                     Schedstat { ran: Duration::from_millis(ran), waited: Duration::ZERO, runs: 1 + ran };
-                queue.record((process, process), at(millis), sample);
+                queue.record(key, at(millis), sample);
             }
         }
-        let work = |queue: &RunQueue, to| queue.work(7, at(1_000), at(to)).as_nanos() / 1_000_000;
+        queue
+    }
+
+    fn work(queue: &RunQueue, to: u64) -> u64 {
+        queue.work(7, at(1_000), at(to)).as_nanos() / 1_000_000
+    }
+
+    /// Process 8 reads pipe 5, to which process 7 writes; process 9 writes to it, too.
+    #[test]
+    fn work_of_a_process_is_that_of_those_that_read_its_pipes() {
+        let mut queue = ran(&[((7, 7), 100), ((8, 8), 320), ((9, 9), 400)]);
         assert_eq!((work(&queue, 1_400), work(&queue, 1_200)), (100, 50));
         let pipe = |written: &[u64], read: &[u64]| Pipes {
             written: written.iter().copied().collect(),
             read: read.iter().copied().collect(),
         };
         queue.pipes = BTreeMap::from([(7, pipe(&[5], &[])), (8, pipe(&[], &[5])), (9, pipe(&[6, 5], &[]))]);
-        assert_eq!(work(&queue, 1_400), 400);
-        assert_eq!(work(&queue, 1_600), 0, "no thread ran when the window opened");
+        assert_eq!(work(&queue, 1_400), 400, "at once for 20 ms, which count once");
+        assert_eq!(work(&queue, 1_600), 400, "none ran later");
     }
 
     #[test]
-    fn ends_of_a_pipe_are_told_apart() {
+    fn work_of_a_process_is_that_of_all_its_threads() {
+        let queue = ran(&[((7, 7), 20), ((7, 8), 180), ((7, 9), 100)]);
+        assert_eq!(work(&queue, 1_400), 300);
+        assert_eq!(work(&ran(&[((7, 7), 20), ((7, 8), 0)]), 1_400), 20, "a reader that sleeps");
+    }
+
+    #[test]
+    fn work_of_a_thread_counts_from_the_sample_of_the_others_before_its_first() {
+        let mut queue = ran(&[((7, 7), 0)]);
+        let sample = Schedstat { ran: Duration::from_millis(8), waited: Duration::ZERO, runs: 2 };
+        queue.record((7, 8), at(1_400), sample);
+        assert_eq!(work(&queue, 1_400), 0, "nothing shows when it ran");
+        queue.sampled = Some(at(1_400));
+        queue.record((7, 9), at(1_410), sample);
+        assert_eq!(work(&queue, 1_410), 8);
+    }
+
+    #[test]
+    fn ends_of_a_pipe_and_of_a_socket_pair_are_told_apart() {
+        use std::os::fd::AsRawFd;
+        let inode = |descriptor: i32| {
+            let link = fs::read_link(format!("/proc/self/fd/{descriptor}")).unwrap();
+            link.to_str().unwrap().split(['[', ']']).nth(1).unwrap().parse::<u64>().unwrap()
+        };
         let (reader, writer) = std::io::pipe().unwrap();
-        let pipes = Pipes::of(std::process::id());
-        let inode = |path: String| fs::read_link(path).unwrap().to_str().unwrap().to_owned();
-        let inode = inode(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader)));
-        let inode: u64 = inode.trim_start_matches("pipe:[").trim_end_matches(']').parse().unwrap();
-        assert!(pipes.read.contains(&inode) && pipes.written.contains(&inode));
-        drop(writer);
-        let pipes = Pipes::of(std::process::id());
-        assert!(pipes.read.contains(&inode) && !pipes.written.contains(&inode));
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let [pipe, one, far] = [reader.as_raw_fd(), one.as_raw_fd(), other.as_raw_fd()].map(inode);
+        let of_this = || Pipes::of(std::process::id(), &unix_pairs().unwrap());
+        let pipes = of_this();
+        assert!(pipes.read.contains(&pipe) && pipes.written.contains(&pipe));
+        assert!(pipes.read.contains(&one) && pipes.written.contains(&far));
+        drop((writer, other));
+        let pipes = of_this();
+        assert!(pipes.read.contains(&pipe) && !pipes.written.contains(&pipe));
+        assert!(!pipes.written.contains(&far), "it has no other end any more");
     }
 
     #[test]

@@ -16,6 +16,10 @@ use wire::{Bytes, Duration};
 use crate::Error;
 use crate::netlink_message::{Attributes, Message, messages};
 
+pub use unix::unix_pairs;
+
+mod unix;
+
 /// Netlink sockets for queries and for notifications.
 #[derive(Debug)]
 pub struct Sockets {
@@ -200,7 +204,7 @@ impl Sockets {
         sendto(self.queries.as_raw_fd(), &question, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
         let mut found = None;
-        match read(&self.queries, &mut self.buffer, &mut |socket| found = Some(socket)) {
+        match read_tcp(&self.queries, &mut self.buffer, &mut |socket| found = Some(socket)) {
             Ok(()) | Err(Errno::ENOENT) => {}
             Err(errno) => return Err(refused()(errno)),
         }
@@ -234,7 +238,7 @@ impl Sockets {
                 }
             };
             loop {
-                match read(&self.queries, &mut self.buffer, &mut each) {
+                match read_tcp(&self.queries, &mut self.buffer, &mut each) {
                     Ok(()) => break,
                     // That socket no longer exists; the replies after it must still be read.
                     Err(Errno::ENOENT) => {}
@@ -273,7 +277,7 @@ impl Sockets {
         let request = list_request(extensions, port).finish(self.sequence);
         sendto(self.queries.as_raw_fd(), &request, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
-        read(&self.queries, &mut self.buffer, each).map_err(refused())
+        read_tcp(&self.queries, &mut self.buffer, each).map_err(refused())
     }
 
     /// Passes every socket that was destroyed since the last call to `each`, with its final state.
@@ -282,7 +286,7 @@ impl Sockets {
     /// The kernel's error.
     pub fn ended(&mut self, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
         let Some(endings) = &self.endings else { return Ok(()) };
-        match read(endings, &mut self.buffer, &mut each) {
+        match read_tcp(endings, &mut self.buffer, &mut each) {
             // More sockets were destroyed than the kernel's buffer holds: the rest are not reported.
             Ok(()) | Err(Errno::ENOBUFS) => Ok(()),
             Err(errno) => Err(Error::kernel("receive events of closed sockets")(errno)),
@@ -296,8 +300,13 @@ fn open_socket() -> Result<OwnedFd, Error> {
         .map_err(Error::kernel("query the kernel's sockets"))
 }
 
-/// Reads all pending messages.
-fn read(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
+/// Reads all pending messages about TCP sockets.
+fn read_tcp(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
+    read(from, buffer, &mut |body| TcpSocket::read(body).into_iter().for_each(&mut *each))
+}
+
+/// Reads all pending messages, and passes the contents of those that describe a socket to `each`.
+fn read(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(&[u8])) -> Result<(), Errno> {
     loop {
         let length = match recv(from.as_raw_fd(), buffer, MsgFlags::empty()) {
             Ok(length) => length,
@@ -307,18 +316,12 @@ fn read(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(TcpSocket)) -> 
         };
         for message in messages(buffer.get(..length).unwrap_or_default()) {
             match message.kind {
-                SOCK_DIAG_BY_FAMILY | TCPDIAG_GETSOCK => for_each_socket(message.body, each),
+                SOCK_DIAG_BY_FAMILY | TCPDIAG_GETSOCK => each(message.body),
                 // A zero acknowledges the request.
                 NLMSG_ERROR if message.error() != 0 => return Err(Errno::from_raw(-message.error())),
                 _another => {}
             }
         }
-    }
-}
-
-fn for_each_socket(body: &[u8], each: &mut impl FnMut(TcpSocket)) {
-    if let Some(socket) = TcpSocket::read(body) {
-        each(socket);
     }
 }
 
