@@ -23,6 +23,8 @@ pub enum VantagePoint {
 
 /// Number of samples near the minimum from which on the minimum is trusted.
 const ENOUGH: u8 = 4;
+/// No path takes longer.
+const LONGEST: Duration = Duration::from_secs(1);
 /// Minimum retransmission timeout.
 const MIN_RTO: Duration = Duration::from_millis(200);
 
@@ -67,6 +69,8 @@ struct PathPart {
     echoed: Shortest,
     /// The round trip to this host in another connection, for one that was captured in the middle.
     elsewhere: Shortest,
+    /// The minimum time to the echo of a timestamp.
+    stamped: Shortest,
     /// The minimum time to an acknowledgement that no receiver delays: of two full segments or more. On a slow link it
     /// exceeds the overall minimum, which was for a segment without data.
     answered_at_once: Shortest,
@@ -86,9 +90,10 @@ struct PathPart {
     slowest: Duration,
     /// Remaining TTL or hop limit of its packets.
     hop_limit: Option<u8>,
-    /// Number of samples of `answered`, and of `echoed`.
+    /// Number of samples of `answered`, of `echoed`, and of `stamped`.
     times_answered: u8,
     times_echoed: u8,
+    times_stamped: u8,
 }
 
 /// The shortest of some times, in the memory of one; [`Duration::MAX`] before the first.
@@ -154,6 +159,20 @@ impl Path {
         let part = self.parts.of_mut(side);
         part.elsewhere.sample(round_trip);
         (part.smoothed, part.deviation) = (round_trip, round_trip / 2);
+    }
+
+    /// Records that `side` echoed a timestamp `after` it had passed. Where no acknowledgement shows its distance, the minimum of some does.
+    pub fn echoed_stamp(&mut self, side: Side, after: Duration) {
+        let part = self.parts.of_mut(side);
+        if after > LONGEST || part.answered.get().is_some() {
+            return;
+        }
+        part.stamped.sample(after);
+        part.times_stamped = part.times_stamped.saturating_add(1);
+        let least = part.stamped.get().filter(|_| part.times_stamped >= ENOUGH);
+        if let Some(least) = least.filter(|least| part.elsewhere.get().is_none_or(|known| *least < known)) {
+            self.measured_elsewhere(side, least);
+        }
     }
 
     /// Returns whether neither its own acknowledgements nor another connection have shown the round trip to `side`.
@@ -229,8 +248,6 @@ impl Path {
 
     /// Records that `side` sent data `after` an acknowledgement for it had passed. A longer time is a pause of its own.
     pub fn echoed(&mut self, side: Side, after: Duration) {
-        /// No path takes longer.
-        const LONGEST: Duration = Duration::from_secs(1);
         let part = self.parts.of_mut(side);
         if after <= LONGEST {
             part.echoed.sample(after);
@@ -373,6 +390,20 @@ mod tests {
         assert!(path.usual_timeout() > Duration::from_millis(230), "{path:?}");
         path.answered(Side::Server, Duration::from_millis(40));
         assert_eq!(path.round_trip(), Some(Duration::from_micros(40_060)));
+    }
+
+    #[test]
+    fn least_time_to_the_echo_of_a_timestamp_is_a_distance_until_acknowledgements_show_it() {
+        let mut path = Path::default();
+        for millis in [2_000, 80, 41, 60] {
+            path.echoed_stamp(Side::Server, Duration::from_millis(millis));
+        }
+        assert_eq!(path.to(Side::Server), None, "few may have been pauses");
+        path.echoed_stamp(Side::Server, Duration::from_millis(70));
+        assert_eq!(path.to(Side::Server), Some(Duration::from_millis(41)));
+        path.answered(Side::Server, Duration::from_millis(50));
+        path.echoed_stamp(Side::Server, Duration::from_millis(30));
+        assert_eq!(path.to(Side::Server), Some(Duration::from_millis(50)));
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) struct CountedSavings {
     /// by then.
     pub(crate) more: Duration,
     pub(crate) sent: u64,
+    /// The flight when that was first counted, and the largest without a hole.
+    pub(crate) flight: u64,
+    pub(crate) largest: u64,
 }
 
 impl CountedSavings {
@@ -32,7 +35,7 @@ impl CountedSavings {
         let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let sent = gap.sent_in_burst().saturating_sub(u64::from(is_repair));
         let more = gap.wait.to.at.since(gap.burst.progress.began).saturating_sub(opening.time_to(sent));
-        Self { cause, opening, more, sent }
+        Self { cause, opening, more, sent, flight: gap.in_flight, largest: gap.largest_since_loss }
     }
 
     /// Returns the savings at the end, when `sent` was all: from then on an opening window would have paused, but the
@@ -118,6 +121,12 @@ fn from(gap: &Gap, least: u64) -> Opening {
     let segment = gap.path.segment.unwrap_or_else(|| {
         round_trip.saturating_sub(gap.duration()) / gap.flight.bytes.div_ceil(gap.mss).max(1)
     });
+    // Acknowledgements of a small window are spaced by its sender, not by the link, if none of the data before waited in a queue: the
+    // link has idle time, taken for half.
+    let is_link_idle = gap.trigger.zip(gap.path.to_receiver).is_some_and(|(ack, least)| {
+        u64::from(ack.ahead) >= 2 * gap.mss && ack.after().is_some_and(|after| after <= least + least / 8)
+    });
+    let segment = if is_link_idle { segment / 2 } else { segment };
     // A window that was filled had opened to twice its size as its acknowledgements arrived.
     let window = (segments * gap.mss).max(least).max(2 * before);
     Opening { window, most: u64::MAX, mss: gap.mss, round_trip, segment }
@@ -132,7 +141,14 @@ mod tests {
         let [round_trip, segment] = [12, 1].map(Duration::from_millis);
         let opening = Opening { window: 2_000, most: u64::MAX, mss: 1_000, round_trip, segment };
         let more = Duration::from_millis(100);
-        let counted = |sent| CountedSavings { cause: Cause::SendBufferLimited, opening, more, sent };
+        let counted = |sent| CountedSavings {
+            cause: Cause::SendBufferLimited,
+            opening,
+            more,
+            sent,
+            flight: 0,
+            largest: 0,
+        };
         // No savings, or those of the wait of 9 ms after 6 segments.
         assert_eq!(counted(6_000).savings_at_end(14_000), more);
         assert_eq!(counted(5_000).savings_at_end(7_000), Duration::from_millis(91));

@@ -2,7 +2,7 @@
 //!
 //! **Rule**: round trips, the handshake and slow start took at least half of the time in which either side waited, and
 //! a round trip takes at least 20 ms. A note. **Refuted by**: any other cause that took more; round trips that took three
-//! times as long on average as at best (`bottleneck-queue`).
+//! times as long on average as at best, or as in another connection between the same hosts (`shared_link`): `bottleneck-queue`.
 
 use wire::Duration;
 

@@ -16,18 +16,39 @@ use super::state::{EndState, Suspect};
 const REPLY_LOST: &str = "; it had arrived before (TSecr), and a packet of the other side had not, as IP IDs show: the acknowledgement, \
                           or the response with it, was lost";
 
+/// Returns the window in a segment; `None` if its scale is unknown and it is not closed. That of a SYN is not scaled.
+fn offered(segment: &Segment<'_>, scale: Option<u8>) -> Option<u32> {
+    match (u32::from(segment.tcp.window), scale) {
+        (window, _) if segment.has(Flags::SYN) => Some(window),
+        (window, Some(bits)) => Some(window << bits),
+        (0, None) => Some(0),
+        (_, None) => None,
+    }
+}
+
 impl Flow {
+    /// Measures how far a side is by the timestamps that it echoes (RFC 7323, section 4.1), where the handshake was not captured.
+    fn time_by_stamps(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, .. } = *segment;
+        let Some(Stamp { value, echo }) = segment.options.stamp else { return };
+        if self.handshake.opened.is_some() || self.handshake.answered.is_some() {
+            return;
+        }
+        let pending = &mut self.ends.of_mut(from.other()).stamped;
+        if let Some((sent, passed)) = pending.take_if(|(sent, _)| !clock::is_later(*sent, echo))
+            && sent == echo
+        {
+            self.path.echoed_stamp(from, at.since(passed));
+        }
+        self.ends.of_mut(from).stamped.get_or_insert((value, at));
+    }
+
     /// Handles the acknowledgement in a segment, and the window with it.
     pub(super) fn handle_ack(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
+        self.time_by_stamps(segment);
         self.infer_scale(segment);
-        let scale = self.ends.of(from).scale;
-        let window = match (u32::from(segment.tcp.window), scale) {
-            (window, _) if segment.has(Flags::SYN) => Some(window),
-            (window, Some(bits)) => Some(window << bits),
-            (0, None) => Some(0),
-            (_, None) => None,
-        };
+        let window = offered(segment, self.ends.of(from).scale);
         let peer = self.ends.of_mut(from.other());
         let to = peer.sender.position(segment.tcp.ack);
         if !peer.sender.is_seen && peer.sender.next == 0 {
@@ -39,11 +60,14 @@ impl Flow {
         if to > peer.sender.next + FURTHEST {
             return;
         }
+        let behind = segment.options.sack.map(|(_, end)| peer.sender.position(end));
+        let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
         if to > peer.sender.next || peer.sender.covers_shown(to) {
             let bytes = peer.sender.jump(to);
             self.oddities.not_captured += 1;
             self.unseen(from.other(), segment, bytes);
         }
+        self.follow_unseen_hole(from.other(), is_sacked, Mark { at, frame });
         if !segment.has(Flags::SYN) {
             self.track_window(from.other(), to, window, Mark { at, frame });
         }
@@ -56,8 +80,6 @@ impl Flow {
         let stamp = self.echoed_stamp(segment);
         let peer = self.ends.of_mut(from.other());
         let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
-        let behind = segment.options.sack.map(|(_, end)| peer.sender.position(end));
-        let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
         let is_of_unseen = self.echoes_unseen(segment);
         let peer = self.ends.of_mut(from.other());
         let ack = ack.and_then(|ack| if is_of_unseen { peer.sender.is_of_unseen() } else { Some(ack) });

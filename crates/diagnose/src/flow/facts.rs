@@ -51,7 +51,7 @@ impl Flow {
             messages.updated = self.conversation.update_until(from, until);
         }
         let learned = self.ends.of_mut(from).sender.receive_acks(at, distance, [slack, noise], echo, span);
-        self.update_burst(from, at);
+        self.update_burst(segment);
         let sender = &self.ends.of(from).sender;
         let flight = if is_judged { sender.flight(learned.known) } else { Flight::default() };
         // A segment so soon after the acknowledgement, relative to the gap, is no coincidence.
@@ -312,13 +312,17 @@ impl Flow {
     }
 
     /// Updates the sender's burst; a new one begins when it may send, or after a silence.
-    fn update_burst(&mut self, side: Side, at: Time) {
+    fn update_burst(&mut self, segment: &Segment<'_>) {
+        let Segment { from: side, at, .. } = *segment;
         let timeout = self.path.retransmission_timeout();
         let continues = self.before == GapStart::Data(side);
         let sender = &self.ends.of(side).sender;
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
+        // A SYN of which the acknowledgement is not known to have arrived is no data, and there is none before the capture.
+        let is_first = sender.largest_flight <= 1;
+        let start = if sender.next == 0 { sender.position(segment.tcp.seq) } else { sender.next };
         // In the middle of a message a round trip is no pause, even if round trips are constant.
-        if sender.in_flight() > 0 || (continues && silence <= self.path.usual_timeout()) {
+        if !is_first && (sender.in_flight() > 0 || (continues && silence <= self.path.usual_timeout())) {
             return;
         }
         self.settle_progress(side);
@@ -333,7 +337,7 @@ impl Flow {
         }
         let before = u64::from(sender.largest_since_pause);
         burst.progress = MessageProgress { began: at, before, ..MessageProgress::default() };
-        (burst.start, burst.rounds, burst.began_narrow) = (sender.next, Rounds::default(), false);
+        (burst.start, burst.rounds, burst.began_narrow) = (start, Rounds::default(), false);
         burst.since_loss = None;
     }
 }

@@ -60,21 +60,28 @@ impl Flow {
         }
     }
 
-    /// Infers that windows are not scaled, where the handshake was not captured: a sender stops where the field leaves less than a
-    /// segment, round after round, and has never sent more. Of 65,536 values of a field, few are there by chance.
-    pub(super) fn infer_no_scale(&mut self, gap: &Gap) {
+    /// Infers the window scale, where the handshake was not captured: a sender stops where the window leaves less than a segment, round
+    /// after round, and has never sent more. Few windows are there by chance: one in 65,536 values of an unscaled field. Of scaled ones
+    /// one lies between any size and its double, so that it must be of many segments.
+    pub(super) fn infer_scale_by_stops(&mut self, gap: &Gap) {
         const MIN_STOPS: u8 = 8;
+        const MIN_SEGMENTS: u64 = 8;
+        /// Largest shift (RFC 7323, section 2.3).
+        const MAX_SHIFT: u8 = 14;
         let receiver = self.ends.of_mut(gap.wait.side.other());
         let field = u64::from(receiver.widest_field);
         let is_open = receiver.scale.is_none() && matches!(receiver.scale_offer, ScaleOffer::Unknown);
         if !is_open || gap.awaited().is_none() || gap.is_flowing() {
             return;
         }
-        if gap.largest_flight > field {
-            receiver.stops_at_field = 0;
-        } else if field < gap.flight.bytes + gap.mss {
-            receiver.stops_at_field = receiver.stops_at_field.saturating_add(1);
-            receiver.scale = (receiver.stops_at_field >= MIN_STOPS).then_some(0);
+        let Some(shift) = (0..=MAX_SHIFT).find(|shift| field << shift >= gap.largest_flight) else { return };
+        if receiver.stops_at_field.0 != shift {
+            receiver.stops_at_field = (shift, 0);
+        }
+        let is_telling = shift == 0 || gap.flight.bytes >= MIN_SEGMENTS * gap.mss;
+        if is_telling && field << shift < gap.flight.bytes + gap.mss {
+            receiver.stops_at_field.1 = receiver.stops_at_field.1.saturating_add(1);
+            receiver.scale = (receiver.stops_at_field.1 >= MIN_STOPS).then_some(shift);
         }
     }
 
@@ -168,7 +175,7 @@ mod tests {
         let mut lines = format!("0 C send=100 win={window}\n15 S send=1460\n30.1 C win={window}\n");
         for round in 0..16 {
             let at = f64::from(46 + 31 * round);
-            (0..flight).for_each(|n| lines += &format!("{} S send=1460\n", at + 0.1 * f64::from(n)));
+            (0..flight).for_each(|n| lines += &format!("{} S send=1460\n", at + 0.04 * f64::from(n)));
             lines += &format!("{} C win={window}\n", at + 15.5);
         }
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
@@ -180,5 +187,13 @@ mod tests {
     fn sender_that_stops_at_the_field_each_time_shows_an_unscaled_window() {
         assert!(rounds(6, 6 * 1_460) >= 5);
         assert_eq!((rounds(6, 8 * 1_460), rounds(6, 502)), (0, 0));
+    }
+
+    #[test]
+    fn sender_that_stops_at_a_multiple_of_the_field_each_time_shows_the_scale() {
+        let field = (12 * 1_460_u32).div_ceil(32);
+        assert!(rounds(12, field) >= 5);
+        assert_eq!(rounds(12, field * 3 / 2), 0, "room for more");
+        assert_eq!(rounds(5, (5 * 1_460_u32).div_ceil(32)), 0, "few segments may be there by chance");
     }
 }

@@ -33,7 +33,7 @@ impl Flow {
     /// Judges the gap, and starts the next.
     pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
-        self.infer_no_scale(&gap);
+        self.infer_scale_by_stops(&gap);
         let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
         let is_turn = gap.wait.side == Side::Server && gap.before == GapStart::Data(Side::Client);
         self.has_prompt_data |= is_turn && gap.length > 0 && gap.duration() < NEARBY;
@@ -125,7 +125,9 @@ impl Flow {
         let closed = self.time_forbidden(mark);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
         self.add_unexplained(closed, Duration::ZERO, true);
-        if closed == Duration::ZERO && self.time_unseen(side, segment, bytes) {
+        if let Some(cause) = self.fill_unseen_hole(side, mark) {
+            self.spend(Share::Stall(cause), time - closed);
+        } else if closed == Duration::ZERO && self.time_unseen(side, segment, bytes) {
             // Attributed.
         } else if was_moving {
             self.spend(Share::Transfer, time - closed);

@@ -47,8 +47,9 @@ impl Flow {
         }
     }
 
-    /// Attributes the message's savings by a wider window to `cause` from here on, or to none if that is no window or buffer. Of a sender that has lost something,
-    /// only the congestion window shows how much that was.
+    /// Attributes the message's savings by a wider window to `cause` from here on, or to none if that is no window, buffer or loss
+    /// without a queue, which stops a window that opens (RFC 5681, section 3.2). Of a sender that has lost something, only that and the
+    /// congestion window show how much it was.
     pub(super) fn attribute_savings(&mut self, gap: &Gap, cause: Option<Cause>) {
         let limits = [
             Cause::SendBufferLimited,
@@ -56,24 +57,33 @@ impl Flow {
             Cause::Http2FlowControl,
             Cause::CongestionWindow,
         ];
-        let cause = cause.filter(|cause| limits.contains(cause));
-        if gap.has_lost && cause.is_some_and(|cause| cause != Cause::CongestionWindow) {
+        let is_chance = matches!(&gap.end, GapEnd::Repair(repair) if repair.overflow.is_none());
+        let of_loss = [Cause::CongestionWindow, Cause::FastRetransmit];
+        let cause =
+            cause.filter(|cause| limits.contains(cause) || is_chance && *cause == Cause::FastRetransmit);
+        if gap.has_lost && cause.is_some_and(|cause| !of_loss.contains(&cause)) {
             self.ends.of_mut(gap.wait.side).counted = None;
             return;
         }
         let counted = &mut self.ends.of_mut(gap.wait.side).counted;
         let now = match (cause, counted.as_deref()) {
-            (Some(Cause::CongestionWindow), _) => {
-                CountedSavings::at(gap, Cause::CongestionWindow, opening::without_loss(gap))
+            (Some(cause), _) if of_loss.contains(&cause) => {
+                CountedSavings::at(gap, cause, opening::without_loss(gap))
             }
             (Some(cause), _) => CountedSavings::at(gap, cause, opening::with_room(gap)),
             (None, Some(counted)) if gap.awaited().is_some() || matches!(gap.end, GapEnd::Repair(_)) => {
-                CountedSavings::at(gap, counted.cause, counted.opening)
+                // A window that opens shows the pace of the link only as it goes on.
+                let is_opening = counted.cause == Cause::FastRetransmit;
+                let opening = if is_opening { opening::without_loss(gap) } else { counted.opening };
+                CountedSavings::at(gap, counted.cause, opening)
             }
             (None, Some(_) | None) => return,
         };
         match counted {
-            Some(before) => **before = now,
+            Some(before) => {
+                let largest = before.largest.max(now.largest);
+                **before = CountedSavings { flight: before.flight, largest, ..now };
+            }
             None => *counted = Some(Box::new(now)),
         }
     }
@@ -90,7 +100,15 @@ impl Flow {
         let (saved, reported) = (counted.savings_at_end(sent), end.burst.progress.reported);
         // HTTP/2's frames show each wait for its windows (RFC 9113, section 5.2): no other time of the message is lost to them.
         let is_shown = counted.cause == Cause::Http2FlowControl;
-        let most = if is_shown { self.findings.unsaved(counted.cause) } else { Duration::MAX };
+        // Only a window that went on to open shows that the path takes more. Each repair stops it for a round trip.
+        let largest = counted.largest.max(end.sender.largest_since_loss.into());
+        let has_opened = largest >= 2 * counted.flight;
+        let repairs = if has_opened { self.findings.times(Cause::FastRetransmit) } else { 0 };
+        let most = match counted.cause {
+            _ if is_shown => self.findings.unsaved(counted.cause),
+            Cause::FastRetransmit => counted.opening.round_trip * repairs,
+            _ => Duration::MAX,
+        };
         let more = saved.saturating_sub(reported).min(most);
         self.findings.correct(counted.cause, more, reported.saturating_sub(saved));
     }

@@ -9,9 +9,10 @@ use crate::cause::Cause;
 use crate::causes::one_direction_only::{self, IDLE, LONG, NOTICEABLE};
 use crate::causes::think;
 use crate::doubt::Doubt;
-use crate::finding::Confidence;
-use crate::gap::{Gap, GapStart};
+use crate::finding::{Confidence, Finding};
+use crate::gap::{Gap, GapStart, Wait};
 use crate::ruling::Ruling;
+use crate::text::millis;
 use trace::account::Share;
 
 use super::Flow;
@@ -20,6 +21,37 @@ impl Flow {
     /// Returns whether nothing of a side was captured.
     pub(super) fn is_hidden(&self, side: Side) -> bool {
         !self.ends.of(side).sender.is_seen && self.reference.of(side).last_packet_at.is_none()
+    }
+
+    /// Follows the holes that selective acknowledgements report in what a side sent, of which nothing is captured (RFC 2018).
+    pub(super) fn follow_unseen_hole(&mut self, side: Side, is_sacked: bool, mark: Mark) {
+        if self.is_hidden(side) {
+            let hole = &mut self.ends.of_mut(side).hole;
+            *hole = hole.or(Some(mark)).filter(|_| is_sacked);
+        }
+    }
+
+    /// Finds the loss that a hole shows, which `side` has filled now: its packets did not just overtake each other for most of a round trip.
+    /// What lasts a retransmission timeout longer was repaired by that. Returns the cause.
+    pub(super) fn fill_unseen_hole(&mut self, side: Side, mark: Mark) -> Option<Cause> {
+        let since = self.ends.of_mut(side).hole.take()?;
+        let (lasted, round_trip) = (mark.at.since(since.at), self.path.round_trip_at_least());
+        if round_trip == Duration::ZERO || lasted * 4 < round_trip * 3 {
+            return None;
+        }
+        let is_late = lasted >= self.path.usual_timeout();
+        let cause = if is_late { Cause::RetransmissionTimeout } else { Cause::FastRetransmit };
+        let evidence = format!(
+            "the {} reported data behind a hole (packet {}), which the {side} filled {} later (packet {}): packets of the {side}, which \
+             were not captured, were lost",
+            side.other(),
+            since.frame,
+            millis(lasted),
+            mark.frame
+        );
+        let saving = Some(lasted.saturating_sub(round_trip + round_trip / 4));
+        self.add(Finding { saving, ..Wait { from: since, to: mark, side }.finding(cause, evidence) });
+        Some(cause)
     }
 
     /// Handles the client's acknowledgement of a SYN/ACK that was not captured: it shows the round trip.

@@ -21,6 +21,10 @@ pub(super) struct EndState {
     pub(super) last_ack_at: Option<Time>,
     /// The closed window, if its peer ever closed it.
     pub(super) closed: Option<Box<ZeroWindow>>,
+    /// A timestamp that it sent and its peer has not echoed, and when that passed: where the handshake was not captured.
+    pub(super) stamped: Option<(u32, Time)>,
+    /// Since when its peer reports data behind a hole, if nothing of this side was captured.
+    pub(super) hole: Option<Mark>,
     /// Minimum reach of its window, before and after the last acknowledgement.
     pub(super) edges: [u64; 2],
     /// The windows that its peer offers.
@@ -37,9 +41,9 @@ pub(super) struct EndState {
     /// Shift of the windows that this side offers.
     pub(super) scale: Option<u8>,
     pub(super) scale_offer: ScaleOffer,
-    /// The largest window field that it sent, and the number of times that its peer stopped there: where no SYN was captured.
+    /// The largest window field that it sent, and with which shift its peer stopped there, how often: where no SYN was captured.
     pub(super) widest_field: u16,
-    pub(super) stops_at_field: u8,
+    pub(super) stops_at_field: (u8, u8),
     /// Whether its SYN does not permit SACK.
     pub(super) refuses_sack: bool,
     /// The last packets, to recognize a second capture of one.

@@ -342,6 +342,33 @@ fn loss_while_a_connection_beside_it_shows_a_full_queue_is_chance() {
     assert!(is_worth_fixing(Confidence::Medium, later), "the queue was full later");
 }
 
+/// Requests beside a transfer that fills the queue before their connection opens: it never sees the empty path.
+#[test]
+fn round_trips_longer_than_the_distance_that_another_connection_shows_are_a_queue() {
+    let requests = |one_way_ms: f64| {
+        let trip = 2.0 * one_way_ms;
+        let lines = opened(
+            one_way_ms,
+            &format!("{trip} C send=100\n{} S send=900\n{} C", trip + one_way_ms + 1.0, trip * 2.0 + 2.0),
+        );
+        Script { one_way_ms, lines: &lines }.diagnose(VantagePoint::Client)
+    };
+    let causes = |beside_ms: f64, change: fn(&mut FlowReport)| {
+        let mut flows = [requests(180.0), requests(beside_ms)];
+        change(&mut flows[1]);
+        weigh_shared_links(&mut flows);
+        let is_named = |cause| flows[0].counts.iter().any(|count| count.cause == cause);
+        (is_named(Cause::BottleneckQueue), is_named(Cause::PathLatency))
+    };
+    assert_eq!(causes(15.0, |_| {}), (true, false));
+    assert_eq!(causes(150.0, |_| {}), (false, true), "the distance");
+    assert_eq!(
+        causes(15.0, |beside| beside.server.set_ip([10, 9, 8, 7].into())),
+        (false, true),
+        "another host"
+    );
+}
+
 /// A response whose first copy is lost, and both timers: the request's original had arrived, as the echoed timestamp shows.
 #[test]
 fn lost_response_is_no_time_of_the_server_though_its_request_had_arrived() {
@@ -522,4 +549,37 @@ fn short_probes_are_no_finding_together() {
     let report = Script { one_way_ms: 1.0, lines: &opened(1.0, &lines) }.diagnose(VantagePoint::Server);
     let probes = report.findings.iter().filter(|finding| finding.cause == Cause::TailLossProbe);
     assert!(!report.is_worth_fixing(), "{:?}", probes.collect::<Vec<_>>());
+}
+
+/// A message in these numbers of segments every 3 ms, ten times in each round trip. The eleventh time one is lost. Returns what a repair
+/// saves, in milliseconds, and whether that is worth it.
+fn saved_by_repair(rounds: &[u32]) -> (u64, bool) {
+    const LOST_AT: u32 = 15;
+    let (mut lines, mut sent, mut lost) = (String::from("30 C send=100\n"), 0, None);
+    for (slot, segments) in (0..).zip(rounds.iter().flat_map(|segments| [*segments; 10])) {
+        let at = 45.0 + 30.3 * f64::from(slot / 10) + 3.0 * f64::from(slot % 10);
+        if slot == LOST_AT + 10 {
+            lines += &format!("{at} S seq={} send=1460\n", lost.take().unwrap());
+        }
+        for segment in 0..segments {
+            let is_lost = slot == LOST_AT && segment == 0;
+            lost = if is_lost { Some(sent) } else { lost };
+            lines += &format!("{at} S seq={sent} send=1460{}\n", if is_lost { " lost" } else { "" });
+            sent += 1_460;
+        }
+        let ack =
+            lost.map_or(format!("ack={sent}"), |lost| format!("ack={lost} sack={}:{sent}", lost + 1_460));
+        lines += &format!("{} C {ack}\n", at + 15.1);
+    }
+    let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
+    let loss = report.counts.iter().find(|count| count.cause == Cause::FastRetransmit).unwrap();
+    (loss.saving.as_nanos() / 1_000_000, report.is_worth_fixing())
+}
+
+/// In the round trip of its repair a window does not double: what follows is that much later.
+#[test]
+fn loss_while_a_window_opens_costs_the_growth_of_a_round_trip() {
+    let (saved, is_worth_fixing) = saved_by_repair(&[1, 2, 2, 4, 8, 8]);
+    assert!((20..=45).contains(&saved) && is_worth_fixing, "{saved}");
+    assert_eq!(saved_by_repair(&[2; 6]), (0, false), "the window did not open");
 }

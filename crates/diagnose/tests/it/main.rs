@@ -18,6 +18,7 @@ mod openings;
 mod path_mtu;
 mod quic;
 mod resets;
+mod retransmission;
 mod vanished;
 mod waits;
 mod windows;

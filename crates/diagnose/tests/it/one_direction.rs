@@ -1,9 +1,9 @@
 //! Captures of one direction: what they show, and what they leave unexplained.
 
 use diagnose::report::VantagePoint;
-use diagnose::{Severity, Side};
+use diagnose::{Cause, Severity, Side};
 
-use super::script::Script;
+use super::script::{Script, opened};
 
 const GET: &str = "hex=474554202f20485454502f312e310d0a486f73743a20680d0a0d0a";
 const OK: &str = "hex=485454502f312e3120323030204f4b0d0a436f6e74656e742d4c656e6774683a20320d0a0d0a6f6b";
@@ -60,4 +60,37 @@ fn requests_alone_do_not_show_when_responses_came() {
     }
     let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose_only(VantagePoint::Client, Side::Client);
     assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+}
+
+/// A flight of four segments, of which the second is lost and retransmitted `after` the others, or overtaken for that long.
+fn repaired(side: Side, after: f64, is_lost: bool) -> Vec<(Cause, u64)> {
+    let lost = if is_lost { " lost" } else { " missed" };
+    let (again, filled) = (45.4 + after, 60.4 + after);
+    let late = if is_lost { "" } else { " number=2" };
+    let lines = opened(
+        15.0,
+        &format!(
+            "30 C send=100\n45 S send=1460\n45.1 S send=1460 number=2{lost}\n45.2 S send=1460\n45.3 S send=1460\n60.2 C ack=1460\n60.3 C \
+             ack=1460 sack=2920:4380\n60.4 C ack=1460 sack=2920:5840\n{again} S seq=1460 send=1460{late}\n{filled} C ack=5840\n{} S \
+             send=1460\n{} C",
+            filled + 15.1,
+            filled + 30.1
+        ),
+    );
+    let script = Script { one_way_ms: 15.0, lines: &lines };
+    let report = script.diagnose_only(VantagePoint::Server, side);
+    let faults = report.findings.iter().filter(|finding| finding.severity >= Severity::Low);
+    faults.map(|finding| (finding.cause, finding.lost.as_nanos() / 1_000_000)).collect()
+}
+
+#[test]
+fn retransmission_before_its_timer_shows_a_loss_without_its_acknowledgements() {
+    assert_eq!(repaired(Side::Server, 30.0, true), [(Cause::FastRetransmit, 30)]);
+}
+
+#[test]
+fn hole_in_selective_acknowledgements_shows_a_loss_without_the_data() {
+    assert_eq!(repaired(Side::Client, 30.0, true), [(Cause::FastRetransmit, 30)]);
+    assert_eq!(repaired(Side::Client, 300.0, true), [(Cause::RetransmissionTimeout, 300)]);
+    assert_eq!(repaired(Side::Client, 5.0, false), [], "packets overtook each other");
 }

@@ -144,3 +144,65 @@ fn closed_window_does_not_hold_a_sender_with_nothing_to_send() {
         assert!(found.iter().all(|(cause, _)| *cause != Cause::ZeroWindow), "{vantage_point:?}: {found:?}");
     }
 }
+
+/// Flights of six segments, which fill an unscaled window; the handshake was not captured.
+#[test]
+fn small_window_costs_as_much_where_the_capture_begins_in_the_middle() {
+    let window = 6 * 1_460;
+    let mut lines = format!("0 C send=100 win={window}\n15 S send=1460\n30.1 C win={window}\n");
+    for round in 0..40 {
+        let at = f64::from(46 + 31 * round);
+        (0..6).for_each(|n| lines += &format!("{} S send=1460\n", at + 0.04 * f64::from(n)));
+        lines += &format!("{} C win={window}\n", at + 15.5);
+    }
+    let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
+    let limited = report.counts.iter().find(|count| count.cause == Cause::ReceiveWindowLimited).unwrap();
+    assert!(limited.saving.as_millis_f64() > 500.0, "{limited:?}");
+}
+
+/// Segments whose timestamps echo those of acknowledgements 30 ms before, captured at their receiver, which never sends data.
+#[test]
+fn timestamps_show_the_distance_of_a_server_where_the_capture_begins_in_the_middle() {
+    let distance = |is_stamped: bool| {
+        let mut lines = String::new();
+        for round in 0..20 {
+            let at = 31 * round;
+            let stamp = |value: i32, echo: i32| {
+                if is_stamped { format!(" ts={value}:{echo}") } else { String::new() }
+            };
+            lines += &format!("{at} S send=1460{}\n", stamp(7_000 + at, 1_000 + at - 16));
+            lines += &format!("{} C{}\n", at + 15, stamp(1_000 + at + 15, 7_000 + at));
+        }
+        Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client).round_trip
+    };
+    let shown = distance(true).unwrap().as_millis_f64();
+    assert!((29.0..33.0).contains(&shown), "{shown}");
+    assert_eq!(distance(false), None);
+}
+
+/// A link of 500 kB/s behind a queue: the first segments find it empty, and a flight of twelve takes 36 ms from then on.
+#[test]
+fn flight_that_waits_in_a_queue_beyond_a_near_path_is_no_send_buffer() {
+    let limited = |late_ms: f64| {
+        let mut lines = String::from("0.2 C send=1460\n0.4 S ack=1460\n1 C send=1460\n1.2 S ack=2920\n");
+        let (mut sent, mut acked) = (2_920, 2_920);
+        for _ in 0..6 {
+            lines += "2 C send=2920\n";
+            sent += 2_920;
+        }
+        for round in 0..80 {
+            let at = 2.0 + late_ms + 6.0 * f64::from(round);
+            acked += 2_920;
+            lines += &format!("{at} S ack={acked}\n");
+            // Two acknowledgements release four segments.
+            if round % 2 == 1 {
+                lines += &format!("{} C send=5840\n", at + 0.15);
+                sent += 5_840;
+            }
+        }
+        let report = Script { one_way_ms: 0.1, lines: &opened(0.1, &lines) }.diagnose(VantagePoint::Client);
+        let limited = report.counts.iter().find(|count| count.cause == Cause::SendBufferLimited);
+        (limited.map_or(0, |count| count.times), sent)
+    };
+    assert_eq!(limited(36.0).0, 0);
+}
