@@ -47,7 +47,7 @@ pub struct Log {
 }
 
 /// Parameters of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunParameters {
     /// The server.
     pub target: String,

@@ -58,8 +58,13 @@ impl Terminal {
         self.paint(code, text)
     }
 
+    /// Styles each line by itself.
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        let line = |line: &str| match self.colour && !line.is_empty() {
+            true => format!("\x1b[{code}m{line}\x1b[0m"),
+            false => line.to_owned(),
+        };
+        text.split('\n').map(line).collect::<Vec<_>>().join("\n")
     }
 }
 

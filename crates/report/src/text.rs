@@ -3,7 +3,7 @@
 use diagnose::cause::Describe as _;
 use diagnose::report::{Protocol, VantagePoint};
 use diagnose::{Doubt, FlowReport, Share, Side};
-use render::output::grid::wrap;
+use render::output::grid::{wrap, wrap_lines};
 use render::terminal::Terminal;
 use trace::text::counted;
 use wire::Duration;
@@ -21,11 +21,11 @@ pub fn render(captures: &[Capture], terminal: Terminal) -> String {
 fn capture(capture: &Capture, terminal: Terminal) -> String {
     if let Some(report) = &capture.watched {
         let warnings = capture.warnings.iter().map(|warning| format!("{warning}\n")).collect::<String>();
-        return format!("{}: {}{warnings}", capture.name, view::text(report));
+        let text = format!("{}: {}{warnings}", capture.name, view::text(report, usize::MAX));
+        return wrap_lines(&text, terminal.prose_width());
     }
     let width = terminal.prose_width();
-    let title = wrap("", &format!("{}: {}", capture.name, facts(capture)), width);
-    let mut text: String = title.lines().map(|line| terminal.bold(line) + "\n").collect();
+    let mut text = terminal.bold(&wrap("", &format!("{}: {}", capture.name, facts(capture)), width));
     let (faults, notes) = groups(capture);
     text += &headline::lead(capture, &faults).map_or_else(String::new, |one| wrapped(&one, "", width));
     text += &in_between::sentence(capture).map_or_else(String::new, |one| wrapped(&one, "", width));
@@ -180,32 +180,7 @@ fn remarks(capture: &Capture, width: usize) -> String {
     if notes.is_empty() { notes } else { format!("\nBesides\n{notes}") }
 }
 
-/// Wraps lines at `width` columns, each indented; lists have a hanging indent.
+/// A sentence or an item of a list, indented, in lines of `width` columns.
 fn wrapped(text: &str, indent: &str, width: usize) -> String {
-    let hanging = if text.starts_with("- ") { "  " } else { "" };
-    let mut lines = vec![indent.to_owned()];
-    for word in text.split_whitespace() {
-        let is_new = lines.last().is_some_and(|line| line.trim().is_empty());
-        let fits = lines.last().is_some_and(|line| line.chars().count() + 1 + word.chars().count() <= width);
-        match lines.last_mut() {
-            Some(line) if is_new => line.push_str(word),
-            Some(line) if fits => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            Some(_) | None => lines.push(format!("{indent}{hanging}{word}")),
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_broken_between_words_and_lists_hang() {
-        assert_eq!(wrapped("one two three", " ", 9), " one two\n three\n");
-        assert_eq!(wrapped("- one two three", " ", 9), " - one\n   two\n   three\n");
-    }
+    wrap_lines(&format!("{indent}{}", text.replace('\n', " ")), width)
 }

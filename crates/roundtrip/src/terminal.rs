@@ -3,7 +3,13 @@
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-use render::terminal::{Terminal, USUAL_WIDTH};
+use render::output::grid::wrap;
+use render::terminal::{Terminal, USUAL_WIDTH, printable};
+
+/// Writes a warning to standard error, wrapped between words.
+pub fn warn(sentence: &str) {
+    eprint!("{}", wrap("roundtrip: ", &printable(sentence, false), of_stderr().prose_width()));
+}
 
 /// Capabilities of standard output.
 pub fn of_stdout() -> Terminal {

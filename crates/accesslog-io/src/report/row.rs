@@ -71,7 +71,7 @@ fn row(counts: &Counts, stream: &Stream, line: &LimitCounts, opened: &TimeoutCou
         connections_per_client: line.limit,
         threshold_bytes: stream.threshold.get(),
         max_simultaneous: peak.connections,
-        max_simultaneous_at_s: (peak.connections > 0).then(|| peak.at.as_millis_f64() / 1e3),
+        max_simultaneous_at_s: (peak.connections > 0).then(|| peak.at.since(wire::Time::ZERO).as_secs_f64()),
         total_connections: total,
         mean_bytes_per_connection: per_connection(stream.bytes.get()),
         mean_requests_per_connection: per_connection(stream.requests),

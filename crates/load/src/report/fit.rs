@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use quantity::names::shown;
-use render::output::grid::{Column, Grid};
+use render::output::grid::{Column, Grid, hidden, wrap_lines};
 use render::output::{csv, number};
 use render::terminal::Terminal;
 use serde::Serialize;
@@ -105,60 +105,68 @@ const DATAGRAM: Bytes = Bytes::new(1_460);
 /// A plan's summary and its goodness of fit; `path` is that of its file.
 pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal) -> String {
     let PlanSpec { set, files: _, cap, schedule, duration, conditional, seed } = &plan.spec;
-    let count = |count: usize| number::count(count as f64);
+    let counted = |count: usize, what| number::counted(count as f64, what);
     let workload = match schedule {
-        Schedule::Users(users) => format!("{} for {duration}", counted(*users, "user")),
+        Schedule::Users(users) => format!("{} for {duration}", number::counted(f64::from(*users), "user")),
         Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {duration} long"),
         Schedule::Rates(_, Arrivals::Constant) => format!("requests at a constant rate for {duration}"),
         Schedule::Rates(_, Arrivals::Poisson) => format!("Poisson requests for {duration}"),
     };
     let bytes: u64 = plan.files.iter().sum();
     let mut text = format!(
-        "{}, {workload}, seed {}: {} pages, {} requests for {} files of {} bytes in all\n",
+        "{}, {workload}, seed {}: {}, {} for {} of {} in all\n",
         set.name(),
         seed.get(),
-        count(plan.pages.len()),
-        count(plan.requests()),
-        count(plan.files.len()),
-        number::count(bytes as f64),
+        counted(plan.pages.len(), "page"),
+        counted(plan.requests(), "request"),
+        counted(plan.files.len(), "file"),
+        number::counted(bytes as f64, "byte"),
     );
     let max = format!("{} bytes", number::count(cap.get() as f64));
     text += &match plan.capped_files() {
         0 => format!("no file reaches the cap of {max}"),
-        capped => format!("{} cut to {max}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
+        capped => format!("{} cut to {max}", number::counted(capped as f64, "file")),
     };
     text += &format!(
         "; {:.1}% of the responses fit one datagram of {} bytes or are 304 ({conditional})\n\n",
         100.0 * plan.share_of_small(DATAGRAM),
         number::count(DATAGRAM.get() as f64)
     );
-    text += &grid("distribution", "expected", fits, terminal);
-    text += "\nD is the Kolmogorov-Smirnov distance: the largest difference between the two cumulative distributions.\n\
-             The likelihood is its p-value, for independent values.\n";
+    let mut remarks =
+        "\nD is the Kolmogorov-Smirnov distance: the largest difference between the two cumulative \
+                       distributions.\nThe likelihood is its p-value, for independent values.\n"
+            .to_owned();
     if let Some(path) = path {
-        text += &format!("The plan is in {}.\n", shown(path));
+        remarks += &format!("The plan is in {}.\n", shown(path));
     }
-    text
+    let (grid, width) = (grid("distribution", "expected", fits), terminal.prose_width());
+    wrap_lines(&text, width)
+        + &grid.render(terminal)
+        + &wrap_lines(&remarks, width)
+        + &hidden(&grid.hidden(terminal), "json", terminal)
 }
 
 /// Summary of the log whose distributions a plan uses.
 pub fn of_log(logs: &[PathBuf], site: &Site, terminal: Terminal) -> String {
     let Site { set: _, conditional, files, requests, users, duration, fits, notes: _ } = site;
     let names: Vec<String> = logs.iter().map(|log| shown(log).to_string()).collect();
-    let count = |count: usize| number::count(count as f64);
-    format!(
-        "{}: {} requests of {} users for {} files in {duration}, {:.1}% of them answered with 304\n\n{}\nParameters are \
-         fitted to this log (maximum likelihood), so the p-value is too high; D is not affected.\n\n",
+    let counted = |count: usize, what| number::counted(count as f64, what);
+    let facts = format!(
+        "{}: {} of {} for {} in {duration}, {:.1}% of them answered with 304\n\n",
         names.join(", "),
-        count(*requests),
-        count(*users),
-        number::count(f64::from(*files)),
+        counted(*requests, "request"),
+        counted(*users, "user"),
+        number::counted(f64::from(*files), "file"),
         100.0 * conditional.get(),
-        grid("fitted distribution", "fitted", fits, terminal)
-    )
+    );
+    let remark = "\nParameters are fitted to this log (maximum likelihood), so the p-value is too high; D is not affected.\n\n";
+    let width = terminal.prose_width();
+    wrap_lines(&facts, width)
+        + &grid("fitted distribution", "fitted", fits).render(terminal)
+        + &wrap_lines(remark, width)
 }
 
-fn grid(distribution: &'static str, short: &'static str, fits: &[Fit], terminal: Terminal) -> String {
+fn grid(distribution: &'static str, short: &'static str, fits: &[Fit]) -> Grid {
     let columns = vec![
         Column::name(["", "quantity"]),
         Column::text(["", distribution], 1),
@@ -179,9 +187,5 @@ fn grid(distribution: &'static str, short: &'static str, fits: &[Fit], terminal:
         row.push(likelihood.map_or(String::new(), |likelihood| format!("{likelihood:.2}")));
         row
     };
-    Grid { columns, rows: fits.iter().map(row).collect() }.render(terminal)
-}
-
-fn counted(count: u32, what: &str) -> String {
-    format!("{} {what}{}", number::count(f64::from(count)), if count == 1 { "" } else { "s" })
+    Grid { columns, rows: fits.iter().map(row).collect() }
 }

@@ -1,6 +1,6 @@
 //! Results of a search for the rate that a server sustains: a table, JSON, CSV, and a page with the knee.
 
-use render::output::grid::{Column, Grid};
+use render::output::grid::{Column, Grid, wrap};
 use render::output::{csv, number};
 use render::plot::scale::{multiples, round_step};
 use render::provenance::{Provenance, RunFacts};
@@ -64,7 +64,8 @@ fn grid(search: &LimitSearch) -> Grid {
 pub fn table(target: &str, search: &LimitSearch, terminal: Terminal) -> String {
     let next = search.above().and_then(|step| step.bottleneck.next.as_ref());
     let next = next.map(|next| format!("\nnext: {next}\n")).unwrap_or_default();
-    format!("{}\n\n{target}\n\n{}{next}", terminal.bold(&search.sentence()), grid(search).render(terminal))
+    let sentence = terminal.bold(&wrap("", &search.sentence(), terminal.prose_width()));
+    format!("{sentence}\n{target}\n\n{}{next}", grid(search).render(terminal))
 }
 
 /// The search as CSV: a row for each step.

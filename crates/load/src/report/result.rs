@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use render::output::grid::{Column, Grid};
+use render::output::grid::{Column, Grid, wrap, wrap_lines};
 use render::output::{csv, number};
 use render::terminal::Terminal;
 use serde::Serialize;
@@ -186,10 +186,10 @@ pub fn of_request<'a>(parameters: &'a RunParameters, record: &'a Record, url: &s
 }
 
 impl Run<'_> {
-    /// The evidence for the bottleneck, and the next command, in lines.
-    fn bottleneck_lines(&self) -> String {
+    /// The evidence for the bottleneck, and the next command, in lines; the command is not broken.
+    fn bottleneck_lines(&self, width: usize) -> String {
         let Attribution { kind: _, sentence: _, evidence, next } = &self.bottleneck;
-        let evidence = evidence.iter().map(|evidence| format!("  {evidence}\n"));
+        let evidence = evidence.iter().map(|evidence| wrap("  ", evidence, width));
         let next = next.iter().map(|next| format!("  next: {next}\n"));
         evidence.chain(next).collect()
     }
@@ -262,7 +262,8 @@ fn line(second: &Second) -> SecondRow {
         intended_max_ms: intended.max() as f64 / 1e6,
         opened: *opened,
         open: *open,
-        generator_share: *cpu_share,
+        // To a millionth: the clock of a thread is no finer, and other digits are those of a quotient.
+        generator_share: (cpu_share * 1e6).round() / 1e6,
         dropped: *dropped,
         limit: limit(second).name(),
     }
@@ -323,15 +324,13 @@ pub fn lines(run: &Run<'_>) -> String {
 }
 
 /// The run's first line, for formats that do not contain it, and the note on an interrupted run.
-pub fn first_lines(run: &Run<'_>) -> String {
-    let cut = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
-    let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
-    let evidence = run.bottleneck_lines();
-    format!(
-        "{}\n{evidence}{cut}{notes}{}",
-        run.verdict,
-        thresholds::lines(&run.thresholds).trim_start_matches('\n')
-    )
+pub fn first_lines(run: &Run<'_>, terminal: Terminal) -> String {
+    let width = terminal.prose_width();
+    let sentences = run.cut.iter().chain(&run.notes).map(|sentence| wrap("", sentence, width));
+    wrap("", &run.verdict, width)
+        + &run.bottleneck_lines(width)
+        + &sentences.collect::<String>()
+        + thresholds::lines(&run.thresholds).trim_start_matches('\n')
 }
 
 /// A sentence if the run was interrupted.
@@ -383,19 +382,18 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         let words = counts.iter().map(|(name, number)| format!("{} {name}", count(*number)));
         words.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("{}\n{}", terminal.bold(&run.verdict), run.bottleneck_lines());
-    if let Some(cut) = &run.cut {
-        text += &format!("{cut}\n");
-    }
+    let width = terminal.prose_width();
+    let verdict = terminal.bold(&wrap("", &run.verdict, width)) + &run.bottleneck_lines(width);
+    let mut text = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
     text += &format!("\n{}\n", description(run.parameters));
+    let counted = |count: u64, what| number::counted(count as f64, what);
     text += &format!(
-        "{} responses with {} bytes in {} ({} a second)\n\
-         over {} connections, at most {} at once",
-        count(run.responses),
-        count(run.bytes),
-        format_args!("{:.2} s", run.elapsed_s),
+        "{} with {} in {:.2} s ({} a second)\nover {}, at most {} at once",
+        counted(run.responses, "response"),
+        counted(run.bytes, "byte"),
+        run.elapsed_s,
         number::significant(run.responses_per_second),
-        count(run.connections),
+        counted(run.connections, "connection"),
         count(run.most_open),
     );
     if !run.channels.is_empty() {
@@ -433,11 +431,12 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         row("lateness of the generator", run.generator_late_ms),
     ];
     text += "\n";
-    text += &Grid { columns, rows }.render(terminal);
-    text += &requests_table(run, terminal);
-    text += &thresholds::lines(&run.thresholds);
-    let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
-    if notes.is_empty() { text } else { format!("{text}\n{notes}") }
+    let tables = Grid { columns, rows }.render(terminal)
+        + &requests_table(run, terminal)
+        + &thresholds::lines(&run.thresholds);
+    let notes: String = run.notes.iter().map(|note| wrap("", note, width)).collect();
+    let notes = if notes.is_empty() { notes } else { format!("\n{notes}") };
+    verdict + &wrap_lines(&text, width) + &tables + &notes
 }
 
 /// Maximum number of requests in the table.
@@ -476,4 +475,32 @@ fn requests_table(run: &Run<'_>, terminal: Terminal) -> String {
         more => format!("  and {} more\n", number::count(more as f64)),
     };
     format!("\n{}{more}", Grid { columns, rows }.render(terminal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Channel, FailureReason};
+
+    #[test]
+    fn sentences_of_a_run_fit_the_terminal_and_one_is_singular() {
+        let parameters =
+            RunParameters { target: "http://127.0.0.1:3000/api".to_owned(), ..RunParameters::default() };
+        let mut record = Record { connections: 1, ..Record::default() };
+        record.seconds = vec![Second { due: 40, failed: 39, responses: 1, bytes: 1, ..Second::default() }];
+        record.channels.insert(Channel::TcpClient, 1);
+        record.failure_counts = FailureReason::ALL.into_iter().map(|reason| (reason, 1_000)).collect();
+        let notes = vec!["of 12 requests in the log 7 are left out: ".to_owned() + &"word ".repeat(40)];
+        let run = run(&parameters, &record).with(Vec::new(), notes, &[]);
+        let terminal = Terminal { width: Some(80), colour: false };
+        for text in [table(&run, terminal), first_lines(&run, terminal)] {
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.is_some_and(|widest| widest <= 80), "{text}");
+        }
+        let table = table(&run, terminal);
+        assert!(
+            table.contains("1 response with 1 byte in") && table.contains("over 1 connection,"),
+            "{table}"
+        );
+    }
 }

@@ -156,6 +156,16 @@ fn total(shown: &[(usize, usize)]) -> usize {
     shown.iter().map(|(_, width)| width + 2).sum()
 }
 
+/// A sentence on columns that do not fit the terminal, by their titles; empty if all do. `format` has them.
+pub fn hidden(titles: &[String], format: &str, terminal: Terminal) -> String {
+    let titles: Vec<&str> = titles.iter().map(String::as_str).filter(|title| !title.is_empty()).collect();
+    let (Some(columns), false) = (terminal.width, titles.is_empty()) else { return String::new() };
+    let titles = titles.join(", ");
+    let sentence =
+        format!("Hidden at {columns} columns: {titles}. A wider terminal or --format {format} has them.");
+    format!("\n{}", terminal.dim(&wrap("", &sentence, terminal.prose_width())))
+}
+
 /// Minimum length of a shortened name.
 const MIN_NAME_WIDTH: usize = 8;
 
@@ -198,6 +208,15 @@ pub fn wrap(lead: &str, text: &str, width: usize) -> String {
     out
 }
 
+/// The same for each line of `text`, with the indentation that it has; items of lists, which begin with a hyphen, hang.
+pub fn wrap_lines(text: &str, width: usize) -> String {
+    let line = |line: &str| {
+        let words = line.trim_start().trim_start_matches("- ");
+        wrap(&line[..line.len() - words.len()], words, width)
+    };
+    text.lines().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,5 +257,6 @@ mod tests {
     #[test]
     fn long_sentences_are_wrapped_at_spaces_with_a_hanging_indent() {
         assert_eq!(wrap("[1] ", "one two three", 11), "[1] one two\n    three\n");
+        assert_eq!(wrap_lines("one two three\n\n - one two", 7), "one two\nthree\n\n - one\n   two\n");
     }
 }

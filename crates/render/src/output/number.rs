@@ -34,6 +34,12 @@ pub fn count(value: f64) -> String {
     if tenths.fract() == 0.0 { commas(&format!("{tenths:.0}")) } else { commas(&format!("{tenths:.1}")) }
 }
 
+/// A count with its noun: `1 object`, `1,204 bytes`.
+pub fn counted(value: f64, what: &str) -> String {
+    let count = count(value);
+    format!("{count} {what}{}", if count == "1" { "" } else { "s" })
+}
+
 /// One decimal, always: `1.0`, `8.6`.
 pub fn tenths(value: f64) -> String {
     if value.is_finite() { commas(&format!("{value:.1}")) } else { String::new() }

@@ -333,13 +333,13 @@ impl Svg {
         )
     }
 
-    /// The element for a page, as wide as the page's column. `title` is for screen readers.
-    pub fn element(self, title: &str) -> String {
+    /// The element for a page, as wide as the page's column, of these classes. `title` is for screen readers.
+    pub fn element(self, title: &str, class: &str) -> String {
         let Self { width, height, clips: _, is_interactive: _, body } = self;
         let title = escaped(title);
         format!(
             r#"<div class="scroll">
-<svg class="lines" viewBox="0 0 {width} {height}" width="100%" role="img" aria-label="{title}">
+<svg class="{class}" viewBox="0 0 {width} {height}" width="100%" role="img" aria-label="{title}">
 {body}</svg>
 </div>
 "#

@@ -1,6 +1,8 @@
 //! A watch's report as lines of a terminal, text, JSON and Prometheus metrics.
 
 use diagnose::cause::Describe as _;
+use render::output::grid::{Column, Grid, wrap_lines};
+use render::terminal::Terminal;
 use serde_json::{Value, json};
 use trace::text::counted;
 
@@ -11,30 +13,34 @@ use crate::span::shown;
 
 /// Returns lines of at most `width` columns and `height` rows, for a terminal that is redrawn repeatedly.
 pub fn lines(report: &WatchReport, width: usize, height: usize) -> Vec<String> {
-    let mut lines = vec![summary(report), String::new()];
-    if report.rows.is_empty() {
-        lines.push("no stalls".to_owned());
-    } else {
-        lines.push(columns(["cause", "lost", "longest", "times", "at", "program"].map(str::to_owned)));
-    }
-    lines.extend(report.rows.iter().map(line));
-    lines.truncate(height);
-    lines.iter().map(|line| line.chars().take(width).collect()).collect()
+    let stalls = match report.rows.is_empty() {
+        true => "no stalls\n".to_owned(),
+        false => grid(report).render(Terminal { width: Some(width), colour: false }),
+    };
+    let text = format!("{}\n\n{stalls}", summary(report));
+    text.lines().take(height).map(|line| line.chars().take(width).collect()).collect()
 }
 
-fn line(row: &Row) -> String {
-    columns([
-        row.cause.name().to_owned(),
-        shown(row.lost),
-        shown(row.longest),
-        row.times.to_string(),
-        format!("{} {}", row.side, row.server),
-        program(row),
-    ])
-}
-
-fn columns([cause, lost, longest, times, at, program]: [String; 6]) -> String {
-    format!("{cause:22} {lost:>9} {longest:>9} {times:>6}  {at:30} {program}").trim_end().to_owned()
+fn grid(report: &WatchReport) -> Grid {
+    let columns = vec![
+        Column::name(["cause", ""]),
+        Column::number(["lost", ""], 0),
+        Column::number(["longest", ""], 2),
+        Column::number(["times", ""], 1),
+        Column::name(["at", ""]),
+        Column::name(["program", ""]),
+    ];
+    let cells = |row: &Row| {
+        vec![
+            row.cause.name().to_owned(),
+            shown(row.lost),
+            shown(row.longest),
+            row.times.to_string(),
+            format!("{} {}", row.side, row.server),
+            program(row),
+        ]
+    };
+    Grid { columns, rows: report.rows.iter().map(cells).collect() }
 }
 
 /// Formats the known parts of the owner: `python3 (pid 7, container 0123456789ab)`.
@@ -60,17 +66,18 @@ pub fn facts(report: &WatchReport) -> String {
     summary(report) + &command
 }
 
-/// Returns the final report: each stall with its evidence and fixes.
-pub fn text(report: &WatchReport) -> String {
+/// Returns the final report, in lines of this width: each stall with its evidence and fixes.
+pub fn text(report: &WatchReport, width: usize) -> String {
     let mut text = facts(report) + "\n";
     if report.left_out > 0 {
         text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
     }
-    match (report.rows.is_empty(), report.unjudged(false)) {
-        (true, Some(reason)) => format!("{text}\nNothing could be judged: {reason}.\n"),
-        (true, None) => text + "\nNo stalls were found.\n",
-        (false, _) => text + &rows(report),
-    }
+    text += &match (report.rows.is_empty(), report.unjudged(false)) {
+        (true, Some(reason)) => format!("\nNothing could be judged: {reason}.\n"),
+        (true, None) => "\nNo stalls were found.\n".to_owned(),
+        (false, _) => rows(report),
+    };
+    wrap_lines(&text, width)
 }
 
 /// Returns each stall with its evidence and fixes.

@@ -106,8 +106,8 @@ pub struct LoadRun {
     #[arg(long, conflicts_with_all = ["plan", "surge", "network", "replay", "users", "rate", "log", "shard", "at"])]
     pub find_limit: bool,
 
-    /// Write the search as one self-contained HTML page
-    #[arg(long, value_name = "FILE.html", requires = "find_limit", value_hint = clap::ValueHint::FilePath)]
+    /// With --find-limit, write the search as one self-contained HTML page
+    #[arg(long, value_name = "FILE.html", value_hint = clap::ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 
     /// Duration of each short run with one user, and with half of the users, before the run; with 0s there is none [default: a
@@ -165,7 +165,7 @@ pub struct RequestFlags {
     pub replay: Vec<PathBuf>,
 
     /// Speed of --replay, as a multiple of the log's, such as 2x
-    #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay")]
+    #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay", conflicts_with_all = ["users", "rate"])]
     pub speed: String,
 }
 
@@ -244,7 +244,7 @@ pub struct LoadPlan {
     pub replay: Vec<PathBuf>,
 
     /// Speed of --replay, as a multiple of the log's
-    #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay")]
+    #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay", conflicts_with_all = ["users", "rate", "duration"])]
     pub speed: String,
 
     /// Output file of the plan; without it, only the goodness of fit is printed
@@ -276,7 +276,7 @@ pub struct PlanFlags {
     pub rate: Option<String>,
 
     /// Send requests at even intervals, not random ones
-    #[arg(help_heading = flags::ADVANCED, long, requires = "rate")]
+    #[arg(help_heading = flags::ADVANCED, long, requires = "rate", conflicts_with = "replay")]
     pub even: bool,
 
     /// Duration, up to an hour [default: 10s; of SURGE: 120s; of --replay: the whole log]

@@ -121,7 +121,9 @@ impl Emulated {
         }
         let record = running.wait()?;
         if let Some(void) = self.link.stop()?.void() {
-            eprintln!("the emulated link missed its settings, so these times are void: {void}");
+            crate::terminal::warn(&format!(
+                "the emulated link missed its settings, so these times are void: {void}"
+            ));
         }
         Ok((record, self.site.plan.clone()))
     }

@@ -18,6 +18,7 @@ use workload::plan::PlanError;
 
 use crate::failure::Failure;
 use crate::feature::Feature;
+use crate::terminal::warn;
 
 /// Bytes of one read.
 const BLOCK: usize = 1 << 20;
@@ -64,13 +65,13 @@ pub fn read(logs: &[PathBuf], limit: RequestLimit) -> Result<LogSample, Failure>
         is_all = is_all && read_one(input, &mut LimitedLines { lines: &mut lines, limit })?;
     }
     if !is_all {
-        eprintln!("only the first {} requests of the log are read", number::count(lines.len() as f64));
+        let count = number::count(lines.len() as f64);
+        warn(&format!("only the first {count} requests of the log are read"));
     }
     if lines.skipped > 0 {
-        eprintln!(
-            "{} requests of the log are left out: their status is not 200, 206 or 304, or their size is missing",
-            lines.skipped
-        );
+        let count = number::counted(lines.skipped as f64, "request");
+        let reason = "whose status is not 200, 206 or 304, or whose size is missing";
+        warn(&format!("left out of the log: {count} {reason}"));
     }
     Ok(lines)
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use dhttp::UrlError;
 use load::preflight::{self, Refusal};
 use load::tls::{Security, Trust};
 use load::traffic::Traffic;
@@ -68,7 +69,13 @@ pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(T
 
 /// Parses a URL.
 pub fn server_url(text: &str) -> Result<ServerUrl, Failure> {
-    text.parse().map_err(|error: dhttp::UrlError| Failure::Value(error.to_string()))
+    text.parse().map_err(|error| match error {
+        UrlError::Scheme(text) => {
+            let remedy = "give an address that begins with http:// or https://";
+            Failure::Value(format!("{text:?} cannot be loaded; {remedy}"))
+        }
+        error => Failure::Value(error.to_string()),
+    })
 }
 
 /// Sends a preflight request, so that errors show before minutes of failures.

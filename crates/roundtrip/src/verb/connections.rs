@@ -15,7 +15,7 @@ use crate::cli::flags::{Format, OutputFlags};
 use crate::connections::{CountReport, count_connections, options};
 use crate::failure::Failure;
 use crate::feature::Feature;
-use crate::{file, show};
+use crate::{file, show, terminal};
 
 /// Prints the result, and writes a page if requested.
 pub fn run(flags: &Connections) -> Result<(), Failure> {
@@ -33,9 +33,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     }
     file::check(report.iter().chain(&flags.out).chain(&flags.over_time))?;
     let CountReport { passed, names, warnings } = count_connections(input::named(&flags.logs)?, &options)?;
-    for sentence in warnings {
-        eprintln!("roundtrip: {sentence}");
-    }
+    warnings.iter().for_each(|sentence| terminal::warn(sentence));
     let PassResult { counts, loads, read: _, late: _ } = &passed;
     let counts_to_show = counts_to_show(counts, flags);
     let loads = loads.as_ref();

@@ -17,6 +17,7 @@ use load::thresholds::{self, Threshold};
 use load::traffic::Traffic;
 use load::{Config, Protocol, Shard, Target, merge, ramp};
 use quantity::names;
+use render::output::grid::wrap_lines;
 use wire::Bytes;
 use workload::goodness_of_fit::fits;
 use workload::plan::{MAX_REQUESTS, Plan, PlanSpec};
@@ -34,6 +35,7 @@ use crate::loading::replay::RequestLimit;
 use crate::loading::run_display::{self, RunDisplay};
 use crate::loading::traffic::{self, RequestFile};
 use crate::loading::{self, find_limit, plan, positive, replay, target, value};
+use crate::terminal;
 
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
@@ -60,7 +62,7 @@ fn generate_plan(flags: &LoadPlan) -> Result<(), Failure> {
     let fits = fits(&generated);
     crate::output::to_stdout(&match format {
         Format::Table => {
-            let terminal = crate::terminal::of_stdout();
+            let terminal = terminal::of_stdout();
             let of_log = site.as_ref().map(|site| fit::of_log(&plan_flags.laws_of, site, terminal));
             of_log.unwrap_or_default() + &fit::table(&generated, &fits, output.as_deref(), terminal)
         }
@@ -79,11 +81,15 @@ fn merge_results(flags: &LoadMerge) -> Result<(), Failure> {
     let run = result::run(&merged.parameters, &merged.record);
     crate::output::to_stdout(&match format {
         Format::Table => {
-            result::table(&run, crate::terminal::of_stdout()) + &merge::missing_shards(&merged.parameters)
+            let terminal = terminal::of_stdout();
+            let missing = merge::missing_shards(&merged.parameters);
+            result::table(&run, terminal) + &wrap_lines(&missing, terminal.prose_width())
         }
         Format::Json => render::output::json(&[run]),
         Format::Csv => {
-            eprint!("{}{}", result::first_lines(&run), merge::missing_shards(&merged.parameters));
+            let terminal = terminal::of_stderr();
+            let missing = wrap_lines(&merge::missing_shards(&merged.parameters), terminal.prose_width());
+            eprint!("{}{missing}", result::first_lines(&run, terminal));
             result::lines(&run)
         }
     })
@@ -113,7 +119,7 @@ fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     }
     let lines = replay::read(&flags.laws_of, RequestLimit::FirstOf(site::MAX_LOGGED_REQUESTS))?;
     let site = site::site(lines).map_err(Failure::of_flag("laws-of"))?;
-    site.notes.iter().for_each(|note| eprintln!("{note}"));
+    site.notes.iter().for_each(|note| terminal::warn(note));
     Ok(Some(site))
 }
 
@@ -215,6 +221,11 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
             "--format junit: a search has no tests; run `load --rate` with --fail-on instead".to_owned(),
         ));
     }
+    // `requires` would not hold: clap drops it where another flag excludes the search.
+    if flags.report.is_some() && !flags.find_limit {
+        let remedy = "for a run write --log FILE.hlog, and `roundtrip load page` its page";
+        return Err(Failure::Value(format!("--report: for --find-limit; {remedy}")));
+    }
     let prepared = prepare(flags)?;
     let lasts = prepared.traffic.job().lasts;
     let ramp = flags.ramp.as_deref();
@@ -289,15 +300,15 @@ fn show_result(
     };
     let run = result::of_request(&log.parameters, &log.record, &url).with(judged, notes, &traffic.names());
     crate::output::to_stdout(&match format {
-        LoadFormat::Table => result::table(&run, crate::terminal::of_stdout()),
+        LoadFormat::Table => result::table(&run, terminal::of_stdout()),
         LoadFormat::Json => render::output::json(&[run]),
         LoadFormat::Csv => {
             // The summary line does not fit CSV.
-            eprint!("{}", result::first_lines(&run));
+            eprint!("{}", result::first_lines(&run, terminal::of_stderr()));
             result::lines(&run)
         }
         LoadFormat::Junit => {
-            eprint!("{}", result::first_lines(&run));
+            eprint!("{}", result::first_lines(&run, terminal::of_stderr()));
             junit::text(&run)
         }
     })?;

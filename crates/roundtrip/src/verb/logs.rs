@@ -1,7 +1,5 @@
 //! `roundtrip logs synthesize`: a synthetic access log.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use accesslog_io::input::Input;
@@ -11,6 +9,7 @@ use workload::logs::synthesize::{SynthesisOptions, write};
 
 use crate::cli::connections::{Logs, LogsVerb, Synthesize};
 use crate::failure::Failure;
+use crate::file;
 
 /// Writes the log.
 pub fn run(flags: &Logs) -> Result<(), Failure> {
@@ -29,7 +28,7 @@ fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
         seed: seed.map_err(Failure::of_flag("seed"))?.unwrap_or_default(),
     };
     match output {
-        Some(path) => to_file(&options, path),
+        Some(path) => file::write_with(path, |out| write(&options, out)),
         None => write(&options, &mut std::io::stdout().lock()).map_err(Failure::Stdout),
     }
 }
@@ -48,18 +47,6 @@ fn read_curve(path: &Path) -> Result<Curve, Failure> {
 const MAX_REQUESTS: u64 = 1_000_000_000_000;
 /// Maximum number of clients: the addresses of 10.0.0.0/8.
 const MAX_CLIENTS: u64 = 1 << 24;
-
-/// Writes directly to the file, which may exceed memory; an incomplete file is removed.
-fn to_file(options: &SynthesisOptions, path: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::Write { path: path.to_owned(), error };
-    let mut file = File::create(path).map_err(failed)?;
-    let written = write(options, &mut file).and_then(|()| file.flush());
-    if written.is_err() && path.is_file() {
-        // The first error is reported.
-        let _ = std::fs::remove_file(path);
-    }
-    written.map_err(failed)
-}
 
 fn number(flag: &str, text: &str, max: u64) -> Result<u64, Failure> {
     let number = text.parse().ok().filter(|number| (1..=max).contains(number));

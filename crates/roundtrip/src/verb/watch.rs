@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use capture::watch::Scope;
 use capture::watch::session::Session;
+use render::terminal::USUAL_WIDTH;
 use report::watched::{Row, WatchReport, view};
 use wire::Duration;
 
@@ -39,7 +40,8 @@ pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
         match format {
             Format::Json => show_json(report, &mut previous),
             Format::Table if report.is_last => {
-                crate::output::redraw(&erase_sequence(drawn_lines), &view::text(report))
+                let width = crate::terminal::of_stdout().prose_width();
+                crate::output::redraw(&erase_sequence(drawn_lines), &view::text(report, width))
             }
             Format::Table if is_drawn => draw(report, &mut drawn_lines),
             Format::Table => Ok(()),
@@ -56,8 +58,8 @@ fn show_json(report: &WatchReport, previous: &mut Vec<Row>) -> Result<(), Failur
 
 /// Draws the table over the previous one, which has `drawn_lines` lines.
 fn draw(report: &WatchReport, drawn_lines: &mut usize) -> Result<(), Failure> {
-    let (width, height) = terminal_size::terminal_size()
-        .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
+    let width = crate::terminal::of_stdout().width.unwrap_or(USUAL_WIDTH);
+    let height = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
     // The cursor takes a line of its own.
     let lines = view::lines(report, width, height.saturating_sub(1));
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();

@@ -452,7 +452,8 @@ fn a_log_is_replayed_faster() {
         roundtrip(&directory, &["load", "plan", "--replay", "access.log", "--speed", "10", "-o", "plan.txt"]);
     assert!(printed.status.success(), "{printed:?}");
     assert!(
-        String::from_utf8_lossy(&printed.stderr).starts_with("1 requests of the log are left out"),
+        String::from_utf8_lossy(&printed.stderr)
+            .starts_with("roundtrip: left out of the log: 1 request whose status"),
         "{printed:?}"
     );
     assert!(roundtrip(&directory, &["site", "surge", "www", "--plan", "plan.txt"]).status.success());

@@ -36,7 +36,11 @@ fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
     for (logs, sentence) in cases {
         let output = roundtrip(&json(&logs, &[]));
         assert_eq!(output.status.code(), Some(2), "{logs:?}");
-        assert!(text(&output.stderr).contains(sentence), "{logs:?}: {}", text(&output.stderr));
+        assert!(
+            super::program::sentences(&output.stderr).contains(sentence),
+            "{logs:?}: {}",
+            text(&output.stderr)
+        );
         assert_eq!(text(&output.stderr).lines().count(), 1);
     }
 }
@@ -46,7 +50,11 @@ fn a_log_without_sizes_is_refused_with_the_flag_that_helps() {
     let log = "h - - [01/Aug/1995:02:00:00 -0400] \"GET / HTTP/1.0\" 200 -\n".repeat(3);
     let output = piped(&json(&[], &[]), log.as_bytes());
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--missing-size zero"), "{}", text(&output.stderr));
+    assert!(
+        super::program::sentences(&output.stderr).contains("--missing-size zero"),
+        "{}",
+        text(&output.stderr)
+    );
     let by_udp = |policy| {
         rows(&piped(&json(&[], &["--missing-size", policy]), log.as_bytes()))[1]["udp_share"].clone()
     };
@@ -64,7 +72,7 @@ fn binary_and_a_line_of_a_hundred_megabytes_need_bounded_memory() {
     damaged.extend(&log[cut..]);
     let output = piped(&json(&[], &[]), &damaged);
     assert_eq!(rows(&output), rows(&piped(&json(&[], &[]), &log)));
-    let printed = text(&output.stderr);
+    let printed = super::program::sentences(&output.stderr);
     assert!(
         printed.contains("3 of 1,003 lines could not be read") && printed.contains("1 longer than 1 MiB"),
         "{printed}"
@@ -79,7 +87,17 @@ fn a_truncated_archive_is_counted_up_to_its_end() {
     let output = roundtrip(&json(&[&log], &[]));
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();
     assert!((5_000..15_000).contains(&counted), "{counted}");
-    assert!(text(&output.stderr).contains("could not be read to its end"), "{}", text(&output.stderr));
+    assert!(
+        super::program::sentences(&output.stderr).contains("could not be read to its end"),
+        "{}",
+        text(&output.stderr)
+    );
+    // Warnings are as wide as COLUMNS.
+    let mut narrow = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+    let narrow = narrow.args(json(&[&log], &[])).env("COLUMNS", "60").output().unwrap();
+    // No word is broken, such as the path of the file.
+    let is_narrow = |line: &str| line.chars().count() <= 60 || line.split_whitespace().count() <= 2;
+    assert!(text(&narrow.stderr).lines().all(is_narrow), "{}", text(&narrow.stderr));
 }
 
 #[test]
@@ -88,7 +106,7 @@ fn an_archive_without_any_readable_data_is_refused() {
     let log = directory.write("cut.gz", &gzipped(&synthetic_log(100))[..12]);
     let output = roundtrip(&json(&[&log], &[]));
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("cut.gz"), "{}", text(&output.stderr));
+    assert!(super::program::sentences(&output.stderr).contains("cut.gz"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr).lines().count(), 1);
 }
 
@@ -105,7 +123,11 @@ fn a_full_disk_is_reported_in_a_sentence() {
     for arguments in [&["logs", "synthesize"][..], &["connections", &log]] {
         let output = onto_a_full_disk(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(text(&output.stderr).contains("the disk is full"), "{}", text(&output.stderr));
+        assert!(
+            super::program::sentences(&output.stderr).contains("the disk is full"),
+            "{}",
+            text(&output.stderr)
+        );
     }
     for arguments in [
         &["logs", "synthesize", "-o", "/dev/full"][..],
@@ -115,7 +137,11 @@ fn a_full_disk_is_reported_in_a_sentence() {
     ] {
         let output = roundtrip(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(text(&output.stderr).contains("cannot write /dev/full"), "{}", text(&output.stderr));
+        assert!(
+            super::program::sentences(&output.stderr).contains("cannot write /dev/full"),
+            "{}",
+            text(&output.stderr)
+        );
     }
     assert!(Path::new("/dev/full").exists());
 }
@@ -136,6 +162,10 @@ fn errors_name_the_wrong_flag_and_the_remedy() {
     for (flags, sentence) in cases {
         let output = piped(&[&["connections"], flags.as_slice()].concat(), &log);
         assert_eq!(output.status.code(), Some(2), "{flags:?}");
-        assert!(text(&output.stderr).contains(sentence), "{flags:?}: {}", text(&output.stderr));
+        assert!(
+            super::program::sentences(&output.stderr).contains(sentence),
+            "{flags:?}: {}",
+            text(&output.stderr)
+        );
     }
 }

@@ -107,7 +107,7 @@ fn lines_out_of_order_are_sorted_and_counted() {
     lines.chunks_mut(7).for_each(<[&str]>::reverse);
     let output = piped(&json(&[], &[]), lines.join("\n").as_bytes());
     assert_eq!(rows(&output), expected);
-    assert!(text(&output.stderr).contains("lines were out of order, and were sorted"));
+    assert!(super::program::sentences(&output.stderr).contains("lines were out of order, and were sorted"));
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn a_table_has_distributions_and_responses_of_one_size_are_one_file() {
             "--format",
             "json",
         ]);
-        let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+        let stderr = super::program::sentences(&printed.stderr);
         assert!(
             printed.status.success() && stderr.contains("responses of one size are one file"),
             "{stderr}"
