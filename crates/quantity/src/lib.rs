@@ -33,8 +33,8 @@ pub mod range;
 mod scalar;
 
 pub use scalar::{
-    buffer, duration, mss, mtu, object_size, parallel, positive_duration, probability, rate, request_size,
-    requests, runs, seed, send_buffer,
+    buffer, duration, mss, mtu, object_size, offset, parallel, positive_duration, probability, rate,
+    request_size, requests, runs, seed, send_buffer,
 };
 
 use names::{Quoted, UnknownName};

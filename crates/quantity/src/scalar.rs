@@ -19,6 +19,14 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
     DURATION.read(text).map(Duration::from_nanos)
 }
 
+/// Parses an offset into a recording, from 0 to a year of 365 days.
+///
+/// # Errors
+/// An invalid duration, or a longer one.
+pub fn offset(text: &str) -> Result<Duration, ValueError> {
+    OFFSET.read(text).map(Duration::from_nanos)
+}
+
 /// Parses a duration above 0, up to 1 hour.
 ///
 /// # Errors
@@ -265,6 +273,9 @@ const DURATION: Quantity = Quantity {
     min: (0, "0ms"),
     max: (3_600_000_000_000, "1h"),
 };
+
+/// Captures may run for days; no timer waits for an offset.
+const OFFSET: Quantity = Quantity { max: (8_760 * 3_600_000_000_000, "8760h"), ..DURATION };
 
 const POSITIVE_DURATION: Quantity = Quantity { min: (1, "1ns"), ..DURATION };
 

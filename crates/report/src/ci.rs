@@ -18,6 +18,7 @@ pub mod sarif;
 pub mod tap;
 
 use diagnose::cause::Describe as _;
+use render::output::grid::wrap;
 use trace::text::counted;
 use wire::Duration;
 
@@ -54,9 +55,12 @@ fn fix(case: &Case<'_>) -> String {
 }
 
 /// Returns the reason why a case does not fail; `None` if it does.
-fn reason(outcome: Outcome) -> Option<&'static str> {
-    match outcome {
+fn reason(case: &Case<'_>) -> Option<&'static str> {
+    match case.outcome {
         Outcome::Fails => None,
+        Outcome::Passes if case.is_own_speed => {
+            Some("the speed of the command's own server; --fail-on server-think counts it")
+        }
         Outcome::Passes => Some("below the threshold"),
         Outcome::Known => Some("in the baseline"),
         Outcome::Allowed => Some("an allowed cause"),
@@ -73,22 +77,34 @@ fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// Returns a sentence on why there is no verdict; empty if there is one.
-pub fn unjudged(verdict: &verdict::Verdict<'_>) -> String {
-    verdict.unjudged().map(|reason| format!("\nNothing could be judged: {reason}.\n")).unwrap_or_default()
+/// Returns a sentence with its first letter, which is ASCII, in upper case.
+fn capitalised(sentence: &str) -> String {
+    let (first, rest) = sentence.split_at(1);
+    first.to_uppercase() + rest
+}
+
+/// Returns sentences on what is shown but does not fail: without a verdict, and times of the command's own servers.
+pub fn remarks(verdict: &verdict::Verdict<'_>, width: usize) -> String {
+    if let Some(reason) = verdict.unjudged() {
+        return format!("\n{}", wrap("", &format!("{}.", capitalised(&reason.sentence())), width));
+    }
+    let is_shown = |case: &&Case<'_>| case.is_own_speed && case.severity.is_worth_fixing();
+    let own = verdict.cases.iter().filter(is_shown).find_map(reason);
+    own.map(|reason| format!("\n{}", wrap("", &format!("server-think passes: {reason}."), width)))
+        .unwrap_or_default()
 }
 
 /// Formats the verdict and its cases for a terminal.
-pub fn text(verdict: &verdict::Verdict<'_>) -> String {
+pub fn text(verdict: &verdict::Verdict<'_>, width: usize) -> String {
     let outcome = match (verdict.fails(), verdict.unjudged()) {
-        (true, _) => "fails",
-        (false, Some(_)) => "nothing could be judged",
-        (false, None) => "passes",
+        (true, _) => "fails".to_owned(),
+        (false, Some(reason)) => format!("none, as {reason}"),
+        (false, None) => "passes".to_owned(),
     };
-    let mut text = format!("\nVerdict: {outcome}\n");
+    let mut text = format!("\n{}", wrap("", &format!("Verdict: {outcome}"), width));
     for case in &verdict.cases {
-        let reason = reason(case.outcome).map(|reason| format!(" ({reason})")).unwrap_or_default();
-        text += &format!("  {}: {}{reason}\n", case.key, cost(case, verdict.captures));
+        let reason = reason(case).map(|reason| format!(" ({reason})")).unwrap_or_default();
+        text += &wrap("  ", &format!("{}: {}{reason}", case.key, cost(case, verdict.captures)), width);
     }
     text
 }
@@ -127,9 +143,31 @@ mod tests {
     }
 
     #[test]
+    fn time_of_a_commands_own_server_passes_with_its_reason() {
+        let slow = [crate::tests::stored("pipelined")];
+        let verdict = judge(&slow, &Policy { has_own_servers: true, ..Policy::default() });
+        let sentence = super::remarks(&verdict, 200);
+        assert!(sentence.contains("--fail-on server-think counts it"), "{sentence}");
+        assert!(super::text(&verdict, 200).contains("--fail-on server-think counts it"));
+        assert_eq!(super::remarks(&judge(&slow, &Policy::default()), 200), "");
+    }
+
+    #[test]
+    fn a_command_that_failed_has_one_sentence_in_place_of_a_verdict() {
+        let mut capture = crate::tests::stored("pipelined");
+        capture.command = Some(crate::command::CommandExit::Exited(7));
+        capture.flows.iter_mut().for_each(|flow| flow.findings.clear());
+        let captures = [capture];
+        let verdict = judge(&captures, &Policy::default());
+        assert_eq!(super::remarks(&verdict, 200), "\nNo verdict: the command ended with status 7.\n");
+        let text = super::text(&verdict, 200);
+        assert!(text.starts_with("\nVerdict: none, as the command ended with status 7\n"), "{text}");
+    }
+
+    #[test]
     fn the_text_names_every_case_and_why_it_does_not_fail() {
         let captures = captures();
-        let text = super::text(&judge(&captures, &policy(&captures)));
+        let text = super::text(&judge(&captures, &policy(&captures)), 100);
         assert_eq!(
             text,
             "\nVerdict: fails\n  nagle-delayed-ack (client, port 80): 75 ms lost, 1 of 3 runs\n  \

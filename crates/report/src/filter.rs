@@ -27,7 +27,7 @@ impl Filter {
         let known =
             |name: &String| names::find("cause", name, &Cause::ALL, Cause::name).map_err(FilterError::Cause);
         let causes = causes.iter().map(known).collect::<Result<_, _>>()?;
-        let since = since.map(quantity::duration).transpose();
+        let since = since.map(quantity::offset).transpose();
         let since = since.map_err(FilterError::Since)?;
         Ok(Self { flows: flows.to_vec(), causes, since, is_whole: false })
     }
@@ -70,4 +70,16 @@ pub enum FilterError {
     /// Not a duration.
     #[error("{0}")]
     Since(ValueError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_selected_hours_after_the_first_packet() {
+        let since = |text| Filter::new(&[], &[], Some(text)).map(|filter| filter.since);
+        assert_eq!(since("30h"), Ok(Some(Duration::from_secs(30 * 3_600))));
+        assert!(since("9000h").unwrap_err().to_string().contains("8760h"));
+    }
 }

@@ -46,6 +46,12 @@ pub struct Policy {
     pub is_failure_accepted: bool,
 }
 
+impl Policy {
+    fn is_own_speed(&self, cause: Cause) -> bool {
+        self.has_own_servers && cause == Cause::ServerThink
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         let fail_on = vec![Threshold::Severity(Severity::Medium)];
@@ -196,8 +202,8 @@ impl FindingRef<'_> {
             }
             _other => self.longest(),
         };
-        let is_speed = policy.has_own_servers && cause == Cause::ServerThink;
-        let counted = |threshold: &&Threshold| !is_speed || matches!(threshold, Threshold::Cause { .. });
+        let is_own_speed = policy.is_own_speed(cause);
+        let counted = |threshold: &&Threshold| !is_own_speed || matches!(threshold, Threshold::Cause { .. });
         let mut thresholds = policy.fail_on.iter().filter(counted);
         thresholds.any(|threshold| threshold.is_reached(cause, severity, longest))
     }
@@ -210,6 +216,8 @@ pub struct Case<'a> {
     pub key: Key,
     /// Outcome.
     pub outcome: Outcome,
+    /// Whether it is the time of the command's own servers, which fails by its name only.
+    pub is_own_speed: bool,
     /// Severity of the worst finding.
     pub severity: Severity,
     /// Number of listed findings, in all captures; of watched sockets, of stalls.
@@ -263,8 +271,17 @@ impl Verdict<'_> {
     /// Returns the verdict as JSON.
     pub fn json(&self) -> Value {
         let case = |case: &Case<'_>| {
-            let Case { key: Key { cause, side, port }, outcome, severity, times, lost, seen, failing, worst } =
-                case;
+            let Case {
+                key: Key { cause, side, port },
+                outcome,
+                severity,
+                times,
+                lost,
+                seen,
+                failing,
+                worst,
+                ..
+            } = case;
             json!({
                 "cause": cause.name(),
                 "side": side.to_string(),
@@ -314,6 +331,7 @@ pub fn judge<'a>(captures: &'a [Capture], policy: &Policy) -> Verdict<'a> {
     let mut cases: Vec<Case<'a>> = cases.into_values().collect();
     for case in &mut cases {
         case.outcome = outcome(case, policy);
+        case.is_own_speed = policy.is_own_speed(case.key.cause);
     }
     cases.sort_by(|one, other| {
         (one.outcome, other.severity, other.lost, one.key).cmp(&(
@@ -357,6 +375,7 @@ fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, capture: &'a Capture, 
     let case = cases.entry(key).or_insert_with(|| Case {
         key,
         outcome: Outcome::Passes,
+        is_own_speed: false,
         severity: finding_ref.severity(),
         times: 0,
         lost: Duration::ZERO,

@@ -206,7 +206,7 @@ pub fn select(keys: &[String]) -> Result<Vec<SelectedEntry>, UnknownName> {
         let whole: Vec<SelectedEntry> = whole.map(|entry| SelectedEntry { entry, row: None }).collect();
         let found = if whole.is_empty() { row_of(key).into_iter().collect() } else { whole };
         if found.is_empty() {
-            return Err(UnknownName::new("key", key, ENTRIES.iter().map(|entry| entry.key)));
+            return Err(UnknownName::new("key", key, known(key)));
         }
         selected.extend(found);
     }
@@ -220,6 +220,15 @@ pub fn select(keys: &[String]) -> Result<Vec<SelectedEntry>, UnknownName> {
     selected
         .dedup_by(|next, one| next.entry.key == one.entry.key && (one.row.is_none() || one.row == next.row));
     Ok(selected)
+}
+
+/// Names for an unknown key: those of its paper, or the papers.
+fn known(key: &str) -> Vec<&'static str> {
+    let of_paper = |entry: &&Entry| key.split_once('/').is_some_and(|(name, _)| paper(entry) == name);
+    let keys: Vec<&str> = ENTRIES.iter().filter(of_paper).map(|entry| entry.key).collect();
+    let mut papers: Vec<&str> = ENTRIES.iter().map(paper).collect();
+    papers.dedup();
+    if keys.is_empty() { papers } else { keys }
 }
 
 /// The row of a key that continues behind a table's key.

@@ -28,9 +28,9 @@ pub mod watch;
 use std::ffi::OsString;
 #[cfg(feature = "all-verbs")]
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 #[cfg(feature = "all-verbs")]
@@ -44,7 +44,7 @@ use crate::cli::flags::{AdvancedFlags, GridFlags, IntoFlags, OutputFlags, Scenar
 use crate::cli::gate::GateFlags;
 #[cfg(feature = "all-verbs")]
 use crate::cli::load::Load;
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 
 /// Where a web page's round trips go, and how to get them back.
 #[derive(Debug, Parser)]
@@ -332,7 +332,7 @@ pub struct Compare {
 pub struct Diagnose {
     /// Captures; - for standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    #[arg(required_unless_present_any = ["run", "port", "span", "write"], conflicts_with_all = ["run", "port", "span"])]
+    #[arg(required_unless_present_any = ["run", "port", "span", "write"], conflicts_with_all = ["port", "span"])]
     pub files: Vec<PathBuf>,
     /// Run the command that follows `--`, and diagnose the connections opened while it runs
     #[arg(long, requires = "command")]
@@ -521,11 +521,36 @@ pub fn parse() -> Result<Cli, Failure> {
 
 fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = command().try_get_matches_from(&arguments).map_err(|error| {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(&arguments).map_err(|error| {
         let sentence = diagnosed_command::refusal(&arguments).filter(|_| error.use_stderr());
         sentence.map_or_else(|| Failure::from(error), Failure::Value)
     })?;
+    check_extensions(&command, &matches)?;
     Ok(Cli::from_arg_matches(&matches)?)
+}
+
+/// Refuses `--plot page.jpg` where the flag writes FILE.svg, and the same of pages. Names without an extension, such as
+/// `/dev/stdout`, pass.
+fn check_extensions(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+    if let Some((name, matches)) = matches.subcommand() {
+        return command.find_subcommand(name).map_or(Ok(()), |verb| check_extensions(verb, matches));
+    }
+    for arg in command.get_arguments() {
+        let wanted = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
+        let Some(end @ ("svg" | "html")) = wanted.strip_prefix("FILE.") else { continue };
+        let is_other = |path: &&Path| {
+            path.extension()
+                .is_some_and(|given| ![end, &end[..3]].iter().any(|known| given.eq_ignore_ascii_case(known)))
+        };
+        let mut given = matches.get_raw(arg.get_id().as_str()).into_iter().flatten().map(Path::new);
+        if let Some(path) = given.find(is_other) {
+            let (flag, path) = (arg.get_long().unwrap_or_default(), shown(path));
+            let reason = format!("--{flag} {path}: not a format that it writes; give {wanted}");
+            return Err(Failure::Value(reason));
+        }
+    }
+    Ok(())
 }
 
 /// Whether this is `--version --verbose`, in either order, and nothing else; `--version` alone is clap's.

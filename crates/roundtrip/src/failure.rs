@@ -182,25 +182,20 @@ impl From<content::Error> for Failure {
     }
 }
 
-#[cfg(feature = "all-verbs")]
-impl From<crate::laboratory::Error> for Failure {
-    fn from(error: crate::laboratory::Error) -> Self {
-        Self::Laboratory(error.to_string())
-    }
+/// Conversions of errors of the laboratory.
+macro_rules! laboratory_failures {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Laboratory(error.to_string())
+            }
+        }
+    )*};
 }
 
+laboratory_failures!(testbed::Error);
 #[cfg(feature = "all-verbs")]
-impl From<reproduce::server_benchmark::Error> for Failure {
-    fn from(error: reproduce::server_benchmark::Error) -> Self {
-        Self::Laboratory(error.to_string())
-    }
-}
-
-impl From<testbed::Error> for Failure {
-    fn from(error: testbed::Error) -> Self {
-        Self::Laboratory(error.to_string())
-    }
-}
+laboratory_failures!(crate::laboratory::Error, reproduce::server_benchmark::Error, measure::Error);
 
 #[cfg(feature = "all-verbs")]
 impl From<sweep::row_file::Error> for Failure {
@@ -211,13 +206,6 @@ impl From<sweep::row_file::Error> for Failure {
             Error::Write { path, error } => Self::Write { path, error },
             error @ Error::OtherRows { .. } => Self::Value(format!("--into {error}")),
         }
-    }
-}
-
-#[cfg(feature = "all-verbs")]
-impl From<measure::Error> for Failure {
-    fn from(error: measure::Error) -> Self {
-        Self::Laboratory(error.to_string())
     }
 }
 

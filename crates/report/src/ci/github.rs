@@ -9,7 +9,7 @@ use crate::verdict::{Case, Outcome, Verdict};
 /// Returns the commands, one per line; `file` is where annotations are shown.
 pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
     if let Some(reason) = verdict.unjudged() {
-        return format!("::error title=Roundtrip::nothing could be judged: {}\n", data(&reason.to_string()));
+        return format!("::error title=Roundtrip::{}\n", data(&reason.sentence()));
     }
     if verdict.cases.is_empty() {
         return "::notice title=Roundtrip::no stalls\n".to_owned();
@@ -23,7 +23,7 @@ fn command(case: &Case<'_>, captures: usize, file: Option<&str>) -> String {
         Outcome::Passes | Outcome::Known | Outcome::Allowed => "notice",
     };
     let file = file.map(|file| format!("file={},line=1,", property(file))).unwrap_or_default();
-    let note = reason(case.outcome).map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let note = reason(case).map(|reason| format!(" ({reason})")).unwrap_or_default();
     let message = format!("{}{note}\n{}\n{}", cost(case, captures), one_line(&example(case)), fix(case));
     format!("::{level} {file}title={}::{}\n", property(&case.key.to_string()), data(&message))
 }

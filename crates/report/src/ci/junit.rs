@@ -2,7 +2,7 @@
 //!
 //! There is no standard; the elements are those of the schema that Jenkins publishes.
 
-use super::{cost, example, fix, millis, reason};
+use super::{cost, example, fix, reason};
 use crate::verdict::{Case, Outcome, Unjudged, Verdict};
 
 /// Returns the document.
@@ -28,7 +28,8 @@ pub fn text(verdict: &Verdict<'_>) -> String {
 
 fn test(case: &Case<'_>, captures: usize) -> String {
     let location = escaped(&case.key.location());
-    let seconds = millis(case.lost) / 1_000.0;
+    // To the microsecond: a quotient of two numbers has digits of its own.
+    let seconds = (case.lost.as_secs_f64() * 1e6).round() / 1e6;
     let start = format!(
         "    <testcase classname=\"roundtrip.{location}\" name=\"{}\" time=\"{seconds}\">",
         case.key.cause.name()
@@ -42,7 +43,7 @@ fn test(case: &Case<'_>, captures: usize) -> String {
             escaped(&fix(case))
         ),
         Outcome::Known | Outcome::Allowed => {
-            format!("<skipped message=\"{message}: {}\"/>", reason(case.outcome).unwrap_or_default())
+            format!("<skipped message=\"{message}: {}\"/>", reason(case).unwrap_or_default())
         }
         Outcome::Passes => format!("<system-out>{message}: {}</system-out>", escaped(&example(case))),
     };
@@ -54,8 +55,8 @@ fn test(case: &Case<'_>, captures: usize) -> String {
 fn error(reason: Unjudged) -> String {
     format!(
         "    <testcase classname=\"roundtrip\" name=\"verdict\" time=\"0\"><error type=\"unjudged\" \
-         message=\"nothing could be judged: {}\"/></testcase>\n",
-        escaped(&reason.to_string())
+         message=\"{}\"/></testcase>\n",
+        escaped(&reason.sentence())
     )
 }
 

@@ -6,7 +6,7 @@ use diagnose::plot::Plot;
 use diagnose::{FlowReport, Share, Side};
 use wire::{Duration, Time};
 
-use super::{cost, example, one_line, reason};
+use super::{capitalised, cost, example, one_line, reason};
 use crate::span::shown;
 use crate::verdict::{Case, FindingRef, Outcome, Verdict};
 use crate::{Capture, advice, headline};
@@ -19,10 +19,10 @@ pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
         1 => "1 stall fails".to_owned(),
         more => format!("{more} stalls fail"),
     };
-    let title = if verdict.unjudged().is_some() { "nothing could be judged".to_owned() } else { title };
+    let title = verdict.unjudged().map_or(title, |reason| reason.title().to_owned());
     let mut text = format!("## Roundtrip: {title}\n\n");
     if let Some(reason) = verdict.unjudged() {
-        text += &format!("Nothing could be judged: {}.\n\n", escaped(&reason.to_string()));
+        text += &format!("{}.\n\n", escaped(&capitalised(&reason.sentence())));
     }
     if verdict.cases.is_empty() && verdict.unjudged().is_none() {
         let sentences: Vec<String> = captures.iter().map(|one| escaped(&headline::of(one))).collect();
@@ -48,7 +48,7 @@ fn row(case: &Case<'_>, captures: usize) -> String {
         case.key.cause.name(),
         case.key.location(),
         cost(case, captures),
-        reason(case.outcome).unwrap_or_default()
+        reason(case).unwrap_or_default()
     )
 }
 

@@ -45,7 +45,7 @@ pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
 
 /// Returns whether there was a verdict, and why not.
 fn invocation(verdict: &Verdict<'_>) -> Value {
-    let notify = |reason: Unjudged| json!({ "level": "error", "message": { "text": format!("nothing could be judged: {reason}") } });
+    let notify = |reason: Unjudged| json!({ "level": "error", "message": { "text": reason.sentence() } });
     json!({
         "executionSuccessful": verdict.unjudged().is_none(),
         "toolExecutionNotifications": verdict.unjudged().map(notify).into_iter().collect::<Value>(),
@@ -74,7 +74,7 @@ fn result(case: &Case<'_>, rule: usize, captures: usize, file: Option<&str>) -> 
         "partialFingerprints": { "case/v1": case.key.to_string() },
         "properties": { "lostMs": millis(case.lost), "severity": case.severity.name(), "runs": case.seen },
     });
-    if let (Outcome::Known | Outcome::Allowed, Some(reason)) = (case.outcome, reason(case.outcome)) {
+    if let (Outcome::Known | Outcome::Allowed, Some(reason)) = (case.outcome, reason(case)) {
         result["suppressions"] = json!([{ "kind": "external", "justification": reason }]);
     }
     result

@@ -10,8 +10,7 @@ use crate::verdict::{Case, Outcome, Verdict};
 pub fn text(verdict: &Verdict<'_>) -> String {
     let mut text = "TAP version 14\n".to_owned();
     if let Some(reason) = verdict.unjudged() {
-        return text
-            + &format!("1..1\nnot ok 1 - nothing could be judged: {}\n", escaped(&reason.to_string()));
+        return text + &format!("1..1\nnot ok 1 - {}\n", escaped(&reason.sentence()));
     }
     if verdict.cases.is_empty() {
         return text + "1..1\nok 1 - no stalls\n";
@@ -29,7 +28,7 @@ fn point(number: usize, case: &Case<'_>, captures: usize) -> String {
         Outcome::Fails => format!("not ok {number} - {description}\n{}", details(case)),
         Outcome::Passes => format!("ok {number} - {description}\n"),
         Outcome::Known | Outcome::Allowed => {
-            format!("ok {number} - {description} # SKIP {}\n", reason(case.outcome).unwrap_or_default())
+            format!("ok {number} - {description} # SKIP {}\n", reason(case).unwrap_or_default())
         }
     }
 }

@@ -25,15 +25,19 @@ impl Threshold {
     /// # Errors
     /// An unknown name, a cause that is never a fault, or an invalid number of milliseconds.
     pub fn parse(text: &str) -> Result<Option<Self>, ThresholdError> {
-        match text {
-            "none" => return Ok(None),
-            "low" => return Ok(Some(Self::Severity(Severity::Low))),
-            "medium" => return Ok(Some(Self::Severity(Severity::Medium))),
-            "high" => return Ok(Some(Self::Severity(Severity::High))),
-            _cause => {}
+        let severities = [Severity::Low, Severity::Medium, Severity::High];
+        if text == "none" {
+            return Ok(None);
+        }
+        if let Some(severity) = severities.into_iter().find(|severity| severity.name() == text) {
+            return Ok(Some(Self::Severity(severity)));
         }
         let (name, millis) = text.split_once(':').map_or((text, None), |(name, millis)| (name, Some(millis)));
-        let cause = names::find("cause", name, &Cause::ALL, Cause::name).map_err(ThresholdError::Unknown)?;
+        let cause = names::find("severity or cause", name, &Cause::ALL, Cause::name);
+        let cause = cause.map_err(|mut unknown| {
+            unknown.known.splice(0..0, severities.map(Severity::name).into_iter().chain(["none"]));
+            ThresholdError::Unknown(unknown)
+        })?;
         if !cause.about().is_fault {
             return Err(ThresholdError::NoFault(cause));
         }
@@ -65,7 +69,7 @@ fn milliseconds(text: &str) -> Option<Duration> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
     /// Neither a severity nor a cause.
-    #[error("{0}; or a severity: low, medium, high, none")]
+    #[error("{0}")]
     Unknown(UnknownName),
     /// A cause that occurs only in notes.
     #[error("`{}` is never a fault and fails nothing; name another cause", .0.name())]
@@ -93,6 +97,7 @@ mod tests {
     fn errors_name_the_remedy() {
         let reported = |text| Threshold::parse(text).unwrap_err().to_string();
         assert!(reported("nagel").contains("did you mean `nagle`?"), "{}", reported("nagel"));
+        assert!(reported("hihg").contains("unknown severity or cause `hihg`; did you mean `high`?"));
         assert!(reported("slow-start").contains("never a fault"));
         for wrong in ["nagle:", "nagle:-1", "nagle:1e400", "nagle:NaN", "nagle:\u{1b}"] {
             assert!(reported(wrong).ends_with("write `CAUSE:20`"), "{}", reported(wrong));

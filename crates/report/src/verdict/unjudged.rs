@@ -51,6 +51,23 @@ impl Unjudged {
     }
 }
 
+impl Unjudged {
+    /// Returns the result in place of a verdict. What is seen of a command that failed is shown, but not judged.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::CommandFailed(_) => "no verdict",
+            Self::NoPacket | Self::NoConnection | Self::FewSamples { .. } | Self::OneDirection => {
+                "nothing could be judged"
+            }
+        }
+    }
+
+    /// Returns the result with its reason.
+    pub fn sentence(self) -> String {
+        format!("{}: {self}", self.title())
+    }
+}
+
 impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

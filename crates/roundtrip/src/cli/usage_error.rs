@@ -60,8 +60,9 @@ pub fn sentence(error: &clap::Error) -> String {
             }
         }
         ErrorKind::MissingRequiredArgument => {
-            let choice: Vec<&str> = flag.split('|').map(flag_name).collect();
-            format!("{} must be given too", choice.join(" or "))
+            let choice = |one: &str| one.split('|').map(flag_name).collect::<Vec<_>>().join(" or ");
+            let missing: Vec<String> = flag.split(", ").map(choice).collect();
+            format!("{} must be given too", missing.join(" and "))
         }
         // clap's error kinds are open-ended; its own first line is clear for the others.
         _ => first_line(error),

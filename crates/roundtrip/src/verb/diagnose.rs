@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use capture::live::{self, LiveOptions};
-use render::output::grid::wrap;
 use report::command::CommandExit;
 use report::filter::Filter;
 use report::{Capture, page, verdict};
@@ -17,10 +16,11 @@ use wire::Seed;
 
 use crate::cli::gate::Format;
 use crate::cli::{Diagnose, diagnosed_command};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::feature::Feature;
+use crate::terminal::warn;
 use crate::verb::gate;
-use crate::{file, plots, terminal};
+use crate::{file, plots};
 
 /// Returns 1 if a finding fails by the policy, 3 if nothing could be judged, otherwise 0.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
@@ -28,6 +28,13 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let words: Vec<OsString> = files.iter().map(|path| path.clone().into_os_string()).collect();
     if let Some(sentence) = diagnosed_command::misplaced_command_error(&words) {
         return Err(Failure::Value(sentence));
+    }
+    // clap drops what a flag requires if an argument excludes that: `--isolated` would be ignored beside a file.
+    if let (Some(first), true) = (files.first(), arguments.run) {
+        let first = shown(first);
+        return Err(Failure::Value(format!(
+            "{first} and --run exclude each other; give a capture or a command"
+        )));
     }
     if png.is_some() {
         Feature::Png.require("--png").map_err(Failure::Value)?;
@@ -45,13 +52,8 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let captures = match live_options {
         Some(options) => {
             filter.is_whole = !options.command.is_empty();
-            capture_runs(
-                &options,
-                &filter,
-                is_plotted,
-                arguments,
-                matches!(network, CommandNetwork::Watched),
-            )?
+            let is_watched = matches!(network, CommandNetwork::Watched);
+            capture_runs(&options, &filter, is_plotted, arguments, is_watched)?
         }
         None => capture::read_all(files, &filter, is_plotted, arguments.keys.as_deref())?,
     };
@@ -79,21 +81,10 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     if let Some(path) = report {
         file::write(path, page::page(&captures).as_bytes())?;
     }
-    if let Some(directory) = svg {
-        plots::write_svg(&captures, directory)?;
-    }
-    if let Some(directory) = png {
-        plots::write_png(&captures, directory)?;
-    }
-    if let Some(directory) = xpl {
-        plots::write_xplot(&captures, directory)?;
-    }
+    svg.as_ref().map_or(Ok(()), |directory| plots::write_svg(&captures, directory))?;
+    png.as_ref().map_or(Ok(()), |directory| plots::write_png(&captures, directory))?;
+    xpl.as_ref().map_or(Ok(()), |directory| plots::write_xplot(&captures, directory))?;
     Ok(gate::status(&captures, &verdict, flags))
-}
-
-/// Writes a warning to standard error, wrapped between words.
-fn warn(sentence: &str) {
-    eprint!("{}", wrap("roundtrip: ", sentence, terminal::of_stderr().prose_width()));
 }
 
 /// Network of a command.

@@ -63,11 +63,14 @@ pub fn show(
 fn table(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> String {
     let worst = verdict.cases.first().map(|case| std::slice::from_ref(case.worst.0));
     let shown_captures = worst.or(captures.get(..1)).filter(|_| flags.runs.is_some_and(|runs| runs > 1));
-    let text = text::render(shown_captures.unwrap_or(captures), crate::terminal::of_stdout())
-        + &ci::unjudged(verdict);
+    let terminal = crate::terminal::of_stdout();
+    let text = text::render(shown_captures.unwrap_or(captures), terminal);
     let GateFlags { fail_on, allow, baseline, write_baseline, runs, status_of_command: _, locate: _ } = flags;
     let is_plain = fail_on.is_empty() && allow.is_empty() && baseline.is_none() && write_baseline.is_none();
-    if is_plain && runs.is_none() { text } else { text + &ci::text(verdict) }
+    match is_plain && runs.is_none() {
+        true => text + &ci::remarks(verdict, terminal.prose_width()),
+        false => text + &ci::text(verdict, terminal.prose_width()),
+    }
 }
 
 /// Appends to the job summary of GitHub's runner, if any.

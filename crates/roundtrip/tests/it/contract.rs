@@ -206,6 +206,30 @@ fn nothing_is_left_behind_on_a_full_disk() {
 }
 
 #[test]
+fn what_a_flag_cannot_do_is_refused_with_what_it_can_do() {
+    for (arguments, expected) in [
+        (
+            ["page", "small-cluster", "--plot", "p.jpg"],
+            "--plot p.jpg: not a format that it writes; give FILE.svg",
+        ),
+        (["predict", "--protocol=http10", "--contours", "p.png"], "give FILE.svg"),
+        (
+            ["diagnose", "c.pcap", "--report", "r.pdf"],
+            "--report r.pdf: not a format that it writes; give FILE.html",
+        ),
+        (["simulate", "--protocol=http10", "--plot", "p.jpg"], "give FILE.svg, FILE.png or FILE.xpl"),
+        (["reproduce", "heidemann", "--format", "json"], "did you mean `heidemann-model`?"),
+        (["load", "ftp://127.0.0.1/", "--for", "1s"], "begins with http:// or https://"),
+        (["load", "http://127.0.0.1/", "--rate=1", "--report=r.html"], "roundtrip load page"),
+    ] {
+        let output = roundtrip(&arguments);
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {reported}");
+        assert!(reported.contains(expected) && reported.lines().count() == 1, "{arguments:?}: {reported}");
+    }
+}
+
+#[test]
 fn the_same_command_prints_the_same_bytes() {
     let predict = || roundtrip(&["predict", "--network", "all", "--format", "json"]).stdout;
     assert_eq!(predict(), predict());

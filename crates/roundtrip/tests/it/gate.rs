@@ -83,11 +83,15 @@ fn misuse_is_one_sentence_and_status_2() {
     fs::write(&invalid_file, "{}").unwrap();
     for (flags, expected) in [
         (["--fail-on", "nagel"], "did you mean `nagle`"),
+        (["--fail-on", "hihg"], "did you mean `high`"),
         (["--fail-on", "slow-start"], "never a fault"),
         (["--allow", "nagel"], "--allow: unknown cause"),
         (["--baseline", "/nonexistent"], "--baseline /nonexistent"),
         (["--baseline", invalid_file.to_str().unwrap()], "not a baseline"),
         (["--runs", "3"], "--run"),
+        (["--isolated", "--status-of-command"], "--run and COMMAND must be given too"),
+        (["--", "ls"], "a capture and a command exclude each other; write `roundtrip diagnose "),
+        (["--run", "--"], "COMMAND must be given too"),
     ] {
         let output = diagnose(&[&[nagle.as_str()][..], &flags].concat());
         let reported = text(&output.stderr);
@@ -95,6 +99,39 @@ fn misuse_is_one_sentence_and_status_2() {
         assert!(reported.contains(expected) && reported.lines().count() == 1, "{flags:?}: {reported}");
     }
     fs::remove_dir_all(invalid_file.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_command_without_run_gets_the_command_line_that_runs_it() {
+    let refusal = |arguments: &[&str]| {
+        let output = diagnose(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        text(&output.stderr)
+    };
+    for (typed, first, kind, command) in [
+        (&["--", "sh", "-c", "true"][..], "sh", "a command", "sh -c true"),
+        (&["--run", "sh", "-c", "true"], "sh", "a command", "sh -c true"),
+        (&["sh", "-c", "true"], "sh", "a command", "sh -c true"),
+        (&["--", "sh", "http://h/?a=1&b=2"], "sh", "a command", "sh 'http://h/?a=1&b=2'"),
+        (&["http://h/"], "http://h/", "an address", "curl http://h/"),
+    ] {
+        let expected = format!(
+            "roundtrip: `{first}`: {kind}, not a capture; write `roundtrip diagnose --run -- {command}`\n"
+        );
+        assert_eq!(refusal(typed), expected, "{typed:?}");
+    }
+    let with_flag = refusal(&["--svg", "plots", "--", "curl", "h"]);
+    assert!(with_flag.contains("write `roundtrip diagnose --svg plots --run -- curl h`"), "{with_flag}");
+    for other in [
+        &[][..],
+        &["--run"],
+        &["--run", "--bogus", "sh"],
+        &["--run", "--bogus", "--", "sh"],
+        &["--bogus"],
+        &["no-such-capture.pcapng", "--bogus"],
+    ] {
+        assert!(!refusal(other).contains("not a capture"), "{other:?}");
+    }
 }
 
 #[test]
