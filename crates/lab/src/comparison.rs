@@ -8,7 +8,7 @@ use render::output::number;
 use scenario::{Engine, Scenario};
 
 use crate::Outcome;
-use crate::grid::{Footnotes, cell, longest_wait, setting_columns};
+use crate::grid::{Footnotes, cell, differs, longest_wait, setting_columns};
 use crate::setting;
 
 /// One protocol and stack by every engine that ran.
@@ -136,6 +136,7 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let varied = setting::varied(group);
     let mut columns = vec![
         Column::name(["protocol", ""]),
+        Column::text(["tls", ""], 1),
         Column::text(["stack", ""], 1),
         Column::number(["predicted", "ms"], 1),
         Column::number(["simulated", "ms"], 1),
@@ -153,9 +154,8 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::text(["", ""], 1),
     ];
     columns.splice(1..1, setting_columns(&varied));
-    let outcomes = lines.iter().flat_map(ComparisonRow::outcomes);
-    let mut stacks: Vec<&str> = outcomes.map(|outcome| outcome.scenario.stack.name).collect();
-    stacks.dedup();
+    let tls = differs(group, |outcome| outcome.scenario.tls.name());
+    let stacks = differs(group, |outcome| outcome.scenario.stack.name);
     let rows = lines.iter().map(|line| {
         let ComparisonRow { predicted, simulated, measured } = *line;
         let elapsed = |outcome: Option<&Outcome>| outcome.map(Outcome::elapsed).unwrap_or_default();
@@ -169,7 +169,8 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         let runs = line.outcomes().map(|outcome| outcome.metrics.runs).max().unwrap_or_default();
         let mut row = vec![
             first.map(|scenario| scenario.protocol.name().to_owned()).unwrap_or_default(),
-            first.filter(|_| stacks.len() > 1).map(|first| first.stack.name.to_owned()).unwrap_or_default(),
+            first.filter(|_| tls).map(|first| first.tls.name().to_owned()).unwrap_or_default(),
+            first.filter(|_| stacks).map(|first| first.stack.name.to_owned()).unwrap_or_default(),
             elapsed(predicted),
             elapsed(simulated),
             interval(simulated),
@@ -236,6 +237,30 @@ mod tests {
         assert_eq!(of("measured 95% ± ms"), Some("2.31"));
         assert_eq!(of("simulated/measured"), Some("1.02"));
         assert!(of("measured/minimum").is_some());
+    }
+
+    #[test]
+    fn rows_with_and_without_tls_say_so_and_a_security_that_all_share_is_in_the_heading() {
+        let mut spec = Spec::default();
+        spec.set(Key::Protocol, "http11").unwrap();
+        spec.add(Key::Protocol, "http2").unwrap();
+        spec.set(Key::Network, "4g").unwrap();
+        let outcomes = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap());
+        let grid = grid(&outcomes, &mut Footnotes::default());
+        let index = grid.columns.iter().position(|column| column.title() == "tls").unwrap();
+        let rows: Vec<(&str, &str)> =
+            grid.rows.iter().map(|row| (row[0].as_str(), row[index].as_str())).collect();
+        assert_eq!(rows, [("http11", "none"), ("http2", "1.3")]);
+        let about = |outcomes: &[Outcome]| {
+            crate::description::about(outcomes.iter().map(|outcome| &outcome.scenario)).join(", ")
+        };
+        let secure: Vec<Outcome> =
+            outcomes.iter().filter(|outcome| outcome.scenario.tls != scenario::Tls::None).cloned().collect();
+        assert!(
+            about(&secure).contains("TLS 1.3") && !about(&outcomes).contains("TLS"),
+            "{}",
+            about(&secure)
+        );
     }
 
     #[test]

@@ -25,17 +25,15 @@ pub fn full_title(scenario: &Scenario) -> String {
 pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<String> {
     let Some(scenario) = scenarios.clone().next() else { return Vec::new() };
     let network = &scenario.network;
-    let objects = match scenario.page.objects.len() {
-        1 => "1 object".to_owned(),
-        several => format!("{several} objects"),
-    };
     let mut parts = vec![
-        format!("{objects}, {} bytes", number::count(scenario.page.size().as_f64())),
+        number::counted(scenario.page.objects.len() as f64, "object"),
+        number::counted(scenario.page.size().as_f64(), "byte"),
         format!("rtt {}", network.rtt),
         rates(network),
         format!("mss {}", network.mss.get()),
     ];
     parts.extend(path_values(network));
+    parts.extend(tls(scenarios.clone()));
     parts.push(stacks(scenarios.clone()));
     parts.push(match scenario.client.requests {
         scenario::Requests::Independent => "independent requests".to_owned(),
@@ -75,6 +73,13 @@ fn rates(network: &Network) -> String {
         Some(up) => format!("{down} down, {} up", number::rate(up)),
         None => down,
     }
+}
+
+/// `TLS 1.3`, where all connections have it; tables show what differs.
+fn tls<'a>(mut scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Option<String> {
+    let tls = scenarios.clone().next()?.tls;
+    let is_same = tls != scenario::Tls::None && scenarios.all(|scenario| scenario.tls == tls);
+    is_same.then(|| format!("TLS {}", tls.name()))
 }
 
 /// `stack linux`, or `stacks period and linux`.

@@ -13,6 +13,11 @@ pub(crate) fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
     })
 }
 
+/// Whether a name differs between outcomes; what is the same in all is in the heading.
+pub(crate) fn differs(group: &[Outcome], of: fn(&Outcome) -> &'static str) -> bool {
+    group.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
+}
+
 /// A column for each of these settings; they identify a row.
 pub(crate) fn setting_columns(settings: &[Setting]) -> impl Iterator<Item = Column> {
     settings.iter().map(|setting| {

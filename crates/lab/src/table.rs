@@ -2,13 +2,13 @@
 //!
 //! A line for each row is laid out here, engines side by side in [`crate::comparison`].
 
-use render::output::grid::{Column, Grid, wrap};
+use render::output::grid::{Column, Grid, hidden as hidden_columns, wrap};
 use render::output::number;
 use render::terminal::Terminal;
 use trace::{Cause, Stall};
 
 use crate::description::{about, title};
-use crate::grid::{Footnotes, cell, groups, longest_wait, setting_columns};
+use crate::grid::{Footnotes, cell, differs, groups, longest_wait, setting_columns};
 use crate::setting;
 use crate::{Outcome, comparison, conclusion};
 
@@ -47,9 +47,8 @@ pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> Strin
         let scenario = &group[0].scenario;
         let heading = heading(group, &footnotes.marks(&scenario.page.notes), terminal);
         let grid = layout.grid(group, &mut footnotes);
-        let new_titles = grid.hidden(terminal).into_iter().filter(|title| !title.is_empty());
-        let new_titles: Vec<String> = new_titles.filter(|title| !hidden.contains(title)).collect();
-        hidden.extend(new_titles);
+        let new = grid.hidden(terminal).into_iter().filter(|title| !hidden.contains(title));
+        hidden.extend(new.collect::<Vec<_>>());
         heading + &grid.render(terminal)
     });
     let mut parts: Vec<String> = tables.collect();
@@ -57,28 +56,21 @@ pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> Strin
     let numbered = footnotes.iter().map(|(number, note)| wrap(&format!("[{number}] "), note, width));
     parts.push(numbered.collect());
     parts.push(layout.conclusions(outcomes).iter().map(|sentence| wrap("", sentence, width)).collect());
-    if let (Some(columns), false) = (terminal.width, hidden.is_empty()) {
-        let hidden = hidden.join(", ");
-        let sentence =
-            format!("Hidden at {columns} columns: {hidden}. A wider terminal or --format csv has them.");
-        parts.push(wrap("", &sentence, width).lines().map(|line| terminal.dim(line) + "\n").collect());
-    }
     parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    parts.join("\n") + &hidden_columns(&hidden, "csv", terminal)
 }
 
 /// Two lines: page and network with the page's notes, and the numbers behind the names.
 fn heading(group: &[Outcome], marks: &str, terminal: Terminal) -> String {
     let title = format!("{} {marks}", title(&group[0].scenario));
     let about = about(group.iter().map(|outcome| &outcome.scenario)).join(", ");
-    let about = wrap("", &about, terminal.prose_width());
-    let about: String = about.lines().map(|line| terminal.dim(line) + "\n").collect();
+    let about = terminal.dim(&wrap("", &about, terminal.prose_width()));
     format!("{}\n{about}", terminal.bold(title.trim_end()))
 }
 
 fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let stacks = differs(group, |outcome| outcome.scenario.stack.name);
-    let has_tls = group.iter().any(|outcome| outcome.scenario.tls != scenario::Tls::None);
+    let tls = differs(group, |outcome| outcome.scenario.tls.name());
     let engines = differs(group, |outcome| outcome.engine.name());
     let varied = setting::varied(group);
     let mut columns = vec![
@@ -112,7 +104,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         let shown = |is_shown, name: &str| if is_shown { name.to_owned() } else { String::new() };
         let mut row = vec![
             outcome.scenario.protocol.name().to_owned(),
-            shown(has_tls, outcome.scenario.tls.name()),
+            shown(tls, outcome.scenario.tls.name()),
             shown(stacks, outcome.scenario.stack.name),
             shown(engines, outcome.engine.name()),
             outcome.elapsed(),
@@ -138,10 +130,6 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     });
     let rows = rows.collect();
     Grid { columns, rows }
-}
-
-fn differs(group: &[Outcome], of: fn(&Outcome) -> &'static str) -> bool {
-    group.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
 }
 
 /// Total cost of an outcome's stalls, by cause; `None` without one of that cause.

@@ -159,6 +159,8 @@ pub struct RunWaterfall {
     pub courses: Vec<ObjectCourse>,
     /// Positions of the courses on the critical path, the document first.
     pub critical: Vec<usize>,
+    /// Time of each of them on the path that is not the client's own work.
+    pub network_times: Vec<Duration>,
     /// Time on the critical path by what it waited for; the sum is the time of the page.
     pub waits: BTreeMap<Wait, Duration>,
     /// Seed, for the provenance.
@@ -204,9 +206,17 @@ pub fn of(first: FirstRun<'_>) -> Option<RunWaterfall> {
     for course in &mut courses {
         course.after = course.after.and_then(|object| position.get(&object).copied());
     }
-    let (critical, waits) = critical::path(&courses)?;
+    let path = critical::path(&courses)?;
+    let mut waits = BTreeMap::new();
+    for (wait, time) in path.iter().flat_map(|(_, waits)| waits) {
+        *waits.entry(*wait).or_insert(Duration::ZERO) += *time;
+    }
+    let beside_think = |waits: &critical::Waits| -> Duration {
+        waits.iter().filter(|(wait, _)| **wait != Wait::Think).map(|(_, time)| *time).sum()
+    };
+    let (critical, network_times) = path.iter().map(|(at, waits)| (*at, beside_think(waits))).unzip();
     let (title, seed) = (description::full_title(scenario), scenario.seed.get());
-    Some(RunWaterfall { title, courses, critical, waits, seed })
+    Some(RunWaterfall { title, courses, critical, network_times, waits, seed })
 }
 
 /// Times of the objects of a run, relative to the request of the page.

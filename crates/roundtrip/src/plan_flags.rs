@@ -53,10 +53,6 @@ pub fn grid(
         spec.pages = page_source::changed(spec.pages, &flags.what_if)?;
     }
     spec.pages = spec.pages.into_iter().map(Page::over_network).collect();
-    // A warning for users who read neither the table's notes nor the JSON.
-    for Page { name, notes, .. } in &spec.pages {
-        notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
-    }
     read_traces(&mut spec)?;
     spec.grid(defaults).map_err(|error| Failure::Value(error.to_string()))
 }

@@ -369,11 +369,13 @@ pub fn without_offer(scenario: &Scenario) -> Option<String> {
     let hosts = &scenario.page.hosts;
     let is_http3 = scenario.protocol.is_http3();
     let name = if is_http3 { "HTTP/3" } else { "HTTP/2" };
-    let offers = |host: &&page::Host| match is_http3 {
+    let offers = |host: &page::Host| match is_http3 {
         true => host.protocols.tls && host.protocols.http3,
         false => host.protocols.http2,
     };
-    let (all, offered) = (hosts.len(), hosts.iter().filter(offers).count());
+    // By name: connections for anonymous requests are those of a host of the same name.
+    let offers: BTreeMap<&str, bool> = hosts.iter().map(|host| (host.name.as_str(), offers(host))).collect();
+    let (all, offered) = (offers.len(), offers.values().filter(|offers| **offers).count());
     let is_supposed = offered == 0 && hosts.iter().any(|host| host.protocols.tls);
     (offered < all && (is_http3 || scenario.protocol == Protocol::Http2)).then(|| match is_supposed {
         true => format!("no host of the page offers {name}: as if all with TLS did"),
@@ -472,6 +474,33 @@ mod tests {
         scenario.visit = Visit::Revalidate;
         scenario.programs.set(ProgramKey::ServerChanged, share).unwrap();
         scenario
+    }
+
+    #[test]
+    fn hosts_without_an_offer_are_counted_by_name() {
+        let toml = "
+            [[host]]
+            name = 'www.example.com'
+            protocols = ['http/1.1', 'h2', 'h3']
+            [[host]]
+            name = 'fonts.example.com'
+            protocols = ['http/1.1', 'h2']
+            [[object]]
+            size = 900
+            [[object]]
+            host = 'fonts.example.com'
+            size = 900
+            after = ['1']
+            [[object]]
+            host = 'fonts.example.com'
+            size = 900
+            after = ['1']
+            anonymous = true
+        ";
+        let page = page::file::read("shop", toml).unwrap().over_network();
+        assert_eq!(page.hosts.len(), 3, "requests without credentials have a connection of their own");
+        let scenario = Scenario::new(Network::named("4g").unwrap(), page, Protocol::Http3, Stack::LINUX);
+        assert_eq!(without_offer(&scenario).as_deref(), Some("hosts that do not offer HTTP/3: 1 of 2"));
     }
 
     #[test]

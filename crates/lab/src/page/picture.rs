@@ -4,6 +4,7 @@
 //! times and server times; the longest chain of them is the critical path.
 
 use page::{Kind, Moment, Object, Page};
+use render::output::number;
 use render::plot::palette;
 use render::plot::waterfall::{Bar, Row, Waterfall};
 use wire::Duration;
@@ -30,9 +31,9 @@ pub fn picture(page: &Page, source: &str) -> String {
         (0..page.objects.len().min(MAX_ROWS)).map(|index| row(page, index, &spans, &is_critical)).collect();
     let end = spans.iter().map(|span| span.ends).max().unwrap_or_default();
     let about = format!(
-        "{} objects, {} hosts; at least {} over any network: the longest chain of think and server times",
-        page.objects.len(),
-        page.hosts.len(),
+        "{}, {}; at least {} over any network: the longest chain of think and server times",
+        number::counted(page.objects.len() as f64, "object"),
+        number::counted(page.hosts.len() as f64, "host"),
         format_args!("{:.0} ms", end.as_millis_f64()),
     );
     let cut = format!("the first {MAX_ROWS} objects");

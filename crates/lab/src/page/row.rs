@@ -4,6 +4,8 @@ use page::{Dependency, Host, Moment, Object, OfferedProtocols, Page, RecordedTim
 use serde::Serialize;
 use wire::Duration;
 
+use super::{HostCost, PageCosts};
+
 /// A page.
 #[derive(Debug, Serialize)]
 pub struct PageRow<'a> {
@@ -15,6 +17,11 @@ pub struct PageRow<'a> {
     recorded_last_end_ms: Option<f64>,
     recorded_before_load_ms: Option<f64>,
     recorded_client_time_ms: Option<f64>,
+    /// The load of which hosts have `critical_path_ms`; null if none was simulated.
+    simulated_network: Option<String>,
+    simulated_protocol: Option<&'static str>,
+    simulated_ms: Option<f64>,
+    simulated_client_ms: Option<f64>,
     notes: &'a [String],
 }
 
@@ -22,6 +29,11 @@ pub struct PageRow<'a> {
 #[derive(Debug, Serialize)]
 pub struct HostRow<'a> {
     name: &'a str,
+    /// Position by cost, from 1: time on the critical path, then bytes.
+    rank: usize,
+    requests: usize,
+    size_bytes: u64,
+    critical_path_ms: Option<f64>,
     address_group: Option<u32>,
     extra_rtt_ms: f64,
     dns_ms: f64,
@@ -78,25 +90,39 @@ fn page_row(page: &Page) -> PageRow<'_> {
     let RecordedTimes { content_loaded, load, last_end, before_load, client_time } =
         recorded.unwrap_or_default();
     let millis = |time: Option<Duration>| time.map(Duration::as_millis_f64);
+    let costs = PageCosts::of(page);
+    let mut ranks = vec![0; hosts.len()];
+    (1..).zip(costs.ranked()).for_each(|(rank, host)| ranks[host] = rank);
+    let rows = hosts.iter().zip(&costs.hosts).zip(ranks);
+    let simulated = costs.load.as_ref();
     PageRow {
         page: name,
-        hosts: hosts.iter().map(host_row).collect(),
+        hosts: rows.map(|((host, cost), rank)| host_row(host, *cost, rank)).collect(),
         objects: objects.iter().enumerate().map(|(index, object)| object_row(index, object, hosts)).collect(),
         recorded_content_loaded_ms: millis(content_loaded),
         recorded_load_ms: millis(load),
         recorded_last_end_ms: millis(last_end),
         recorded_before_load_ms: millis(before_load),
         recorded_client_time_ms: millis(client_time),
+        simulated_network: simulated.map(|load| load.network.clone()),
+        simulated_protocol: simulated.map(|load| load.protocol.name()),
+        simulated_ms: millis(simulated.map(|load| load.elapsed)),
+        simulated_client_ms: millis(simulated.map(|load| load.client)),
         notes,
     }
 }
 
-fn host_row(host: &Host) -> HostRow<'_> {
+fn host_row(host: &Host, cost: HostCost, rank: usize) -> HostRow<'_> {
+    let HostCost { requests, bytes, path_time } = cost;
     let Host { name, address_group, extra_rtt, lookup, processing, protocols, .. } = host;
     let Host { certificate_chain, software, hints, .. } = host;
     let OfferedProtocols { tls, http2, http3 } = *protocols;
     HostRow {
         name,
+        rank,
+        requests,
+        size_bytes: bytes,
+        critical_path_ms: path_time.map(Duration::as_millis_f64),
         address_group: *address_group,
         extra_rtt_ms: extra_rtt.as_millis_f64(),
         dns_ms: lookup.as_millis_f64(),

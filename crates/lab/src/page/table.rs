@@ -1,10 +1,12 @@
 //! A page as tables: its hosts, its objects, and the notes.
 
 use page::{Dependency, Hints, Host, Moment, Object, OfferedProtocols, Page, RecordedTimes};
-use render::output::grid::{Column, Grid, wrap};
+use render::output::grid::{Column, Grid, hidden as hidden_columns, wrap};
 use render::output::number;
 use render::terminal::Terminal;
 use wire::Duration;
+
+use super::{HostCost, PageCosts, SimulatedLoad};
 
 /// Width where the terminal has none.
 const WIDTH: usize = 80;
@@ -16,30 +18,42 @@ pub fn text(pages: &[Page], terminal: Terminal) -> String {
 }
 
 fn tables(page: &Page, terminal: Terminal) -> String {
-    let mut text = format!("{}\n", terminal.bold(&shortened(&page.name, terminal.prose_width())));
-    text += &wrap("", &summary(page), terminal.prose_width());
+    let width = terminal.prose_width();
+    let mut text = format!("{}\n", terminal.bold(&shortened(&page.name, width)));
+    text += &wrap("", &summary(page), width);
     let spare = terminal.width.unwrap_or(WIDTH).saturating_sub(WIDTH);
-    text += &format!("\n{}\n{}", hosts(page, spare).render(terminal), objects(page, spare).render(terminal));
-    let notes: Vec<String> = hints(page).into_iter().chain(page.notes.iter().cloned()).collect();
+    let costs = PageCosts::of(page);
+    let [hosts, objects] = [hosts(page, &costs, spare), objects(page, spare)];
+    text += &format!("\n{}\n{}", hosts.render(terminal), objects.render(terminal));
+    let path = costs.load.as_ref().map(path_sentence);
+    let notes: Vec<String> = path.into_iter().chain(hints(page)).chain(page.notes.iter().cloned()).collect();
     if !notes.is_empty() {
         text.push('\n');
     }
     for note in &notes {
-        text += &wrap("  ", note, terminal.prose_width());
+        text += &wrap("  ", note, width);
     }
-    text
+    let hidden = [hosts, objects].iter().flat_map(|grid| grid.hidden(terminal)).collect::<Vec<_>>();
+    text + &hidden_columns(&hidden, "json", terminal)
+}
+
+/// The load of which the table's path column is.
+fn path_sentence(load: &SimulatedLoad) -> String {
+    let SimulatedLoad { network, protocol, elapsed, client } = load;
+    format!(
+        "path: time on the critical path of a load over {network} by {}, simulated: {} ms with {} ms of the client's own work. \
+         `roundtrip compare` takes other networks",
+        protocol.name(),
+        millis(*elapsed),
+        millis(*client)
+    )
 }
 
 /// `110 objects of 1.2 MB from 3 hosts; recorded: load 3233 ms`.
 fn summary(page: &Page) -> String {
-    let hosts =
-        if page.hosts.len() == 1 { "1 host".to_owned() } else { format!("{} hosts", page.hosts.len()) };
-    let objects = if page.objects.len() == 1 {
-        "1 object".to_owned()
-    } else {
-        format!("{} objects", page.objects.len())
-    };
-    let bytes = number::count(page.size().as_f64());
+    let [hosts, objects] = [(page.hosts.len(), "host"), (page.objects.len(), "object")]
+        .map(|(count, what)| number::counted(count as f64, what));
+    let bytes = number::counted(page.size().as_f64(), "byte");
     let RecordedTimes { content_loaded: _, load, last_end, before_load: _, client_time: _ } =
         page.recorded.unwrap_or_default();
     let recorded = [("load", load), ("last response", last_end)]
@@ -47,37 +61,30 @@ fn summary(page: &Page) -> String {
     let recorded: Vec<String> = recorded.into_iter().flatten().collect();
     let recorded =
         if recorded.is_empty() { String::new() } else { format!("; recorded: {}", recorded.join(", ")) };
-    format!("{objects} of {bytes} bytes, {hosts}{recorded}")
+    format!("{objects} of {bytes}, {hosts}{recorded}")
 }
 
-fn hosts(page: &Page, spare: usize) -> Grid {
+/// The hosts, the most expensive first.
+fn hosts(page: &Page, costs: &PageCosts, spare: usize) -> Grid {
     let columns = vec![
         Column::name(["host", ""]),
-        Column::number(["objects", ""], 0),
+        Column::number(["path", "ms"], 1),
         Column::number(["bytes", ""], 0),
-        Column::number(["extra RTT", "ms"], 0),
+        Column::number(["objects", ""], 0),
+        Column::number(["extra RTT", "ms"], 2),
         Column::number(["DNS", "ms"], 1),
         Column::number(["server", "ms"], 0),
         Column::text(["offers", ""], 1),
     ];
     let has_lookups = page.hosts.iter().any(|host| host.lookup > Duration::ZERO);
-    let rows = page.hosts.iter().enumerate().map(|(index, host)| {
-        let Host {
-            name,
-            address_group: _,
-            extra_rtt,
-            lookup,
-            processing,
-            protocols,
-            certificate_chain: _,
-            software: _,
-            hints: _,
-        } = host;
-        let own = || page.objects.iter().filter(|object| object.host == index && object.local.is_none());
+    let rows = costs.ranked().into_iter().map(|index| {
+        let Host { name, extra_rtt, lookup, processing, protocols, .. } = &page.hosts[index];
+        let HostCost { requests, bytes, path_time } = costs.hosts[index];
         vec![
             shortened(name, 32 + spare),
-            own().count().to_string(),
-            size(own().map(|object| object.size.as_f64()).sum()),
+            path_time.map(millis).unwrap_or_default(),
+            size(bytes as f64),
+            requests.to_string(),
             millis(*extra_rtt),
             if has_lookups { millis(*lookup) } else { String::new() },
             millis(*processing),

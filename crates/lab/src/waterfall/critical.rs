@@ -10,26 +10,30 @@ use wire::Duration;
 
 use super::{MAX_REACTION, ObjectCourse, Phase, Wait};
 
-/// Positions on the path, the first first, and its time by what it waited for; `None` without courses.
-pub(super) fn path(courses: &[ObjectCourse]) -> Option<(Vec<usize>, BTreeMap<Wait, Duration>)> {
+/// Waits of an object on the path, with their times there.
+pub(super) type Waits = BTreeMap<Wait, Duration>;
+
+/// Positions on the path with their waits, the first first; `None` without courses.
+pub(super) fn path(courses: &[ObjectCourse]) -> Option<Vec<(usize, Waits)>> {
     let mut at = (0..courses.len()).max_by_key(|position| courses[*position].end())?;
     let mut until = courses[at].end();
-    let mut path = vec![at];
-    let mut waits = BTreeMap::new();
+    let mut path: Vec<(usize, Waits)> = Vec::new();
     loop {
         let course = &courses[at];
-        let before = predecessor(courses, at).filter(|(before, _)| !path.contains(before));
+        let is_new = |before: usize| before != at && path.iter().all(|(known, _)| *known != before);
+        let before = predecessor(courses, at).filter(|(before, _)| is_new(*before));
         let since = before.map_or(Duration::ZERO, |(_, since)| since.min(until));
+        let mut waits = Waits::new();
         for Phase { wait, from, to } in &course.phases {
             let (from, to) = ((*from).max(since), (*to).min(until));
             *waits.entry(*wait).or_insert(Duration::ZERO) += to.saturating_sub(from);
         }
+        path.push((at, waits));
         let Some((before, _)) = before else { break };
         (at, until) = (before, since);
-        path.push(at);
     }
     path.reverse();
-    Some((path, waits))
+    Some(path)
 }
 
 /// The course that a course waited for, and the time at which that let it go on.
@@ -87,19 +91,25 @@ mod tests {
             course(50, Some(0), &[(Wait::Queue, 35), (Wait::Request, 10), (Wait::Server, 5)]),
             course(50, Some(0), &[(Wait::Request, 10)]),
         ];
-        let (path, waits) = path(&courses).unwrap();
-        assert_eq!(path, [0, 1, 2]);
-        let millis: Vec<(Wait, u64)> =
-            waits.into_iter().map(|(wait, time)| (wait, time.as_nanos() / 1_000_000)).collect();
+        let path = path(&courses).unwrap();
+        let waits: Vec<(usize, Wait, u64)> = path
+            .into_iter()
+            .flat_map(|(at, waits)| {
+                waits.into_iter().map(move |(wait, time)| (at, wait, time.as_nanos() / 1_000_000))
+            })
+            .filter(|(_, _, millis)| *millis > 0)
+            .collect();
         // 100 ms: the document until 35, the object until 85, the last one after its queue.
         let expected = [
-            (Wait::Queue, 0),
-            (Wait::Connect, 10),
-            (Wait::Request, 30),
-            (Wait::Server, 5),
-            (Wait::Transfer, 55),
+            (0, Wait::Connect, 10),
+            (0, Wait::Request, 10),
+            (0, Wait::Transfer, 15),
+            (1, Wait::Request, 10),
+            (1, Wait::Transfer, 40),
+            (2, Wait::Request, 10),
+            (2, Wait::Server, 5),
         ];
-        assert_eq!(millis, expected);
+        assert_eq!(waits, expected);
     }
 
     #[test]

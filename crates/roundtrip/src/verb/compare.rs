@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::laboratory::{self, Measurements};
 use crate::show::Results;
 use crate::verb::waterfall::{self, WaterfallForm};
-use crate::{file, grid_run, plan_flags};
+use crate::{file, grid_run, plan_flags, terminal};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
@@ -110,8 +110,8 @@ fn run_engines(
                     return Err(Failure::Laboratory(reason.to_string()));
                 }
                 Some(Err(reason)) => {
-                    eprintln!("roundtrip: {reason}");
                     let reason = reason.to_string();
+                    terminal::warn(&reason);
                     let failed = |scenario| {
                         Outcome::missing(scenario, Engine::Measure, Missing::Failed, reason.clone())
                     };

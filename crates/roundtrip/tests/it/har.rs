@@ -184,7 +184,7 @@ impl TestDirectory {
         Some(serde_json::from_slice(&fs::read(self.0.join("run.har")).unwrap()).unwrap())
     }
 
-    /// Simulates the page of `run.har`; the second value is its notes.
+    /// Simulates the page of `run.har`; the second value is its notes, or the error. Notes are in the rows alone.
     fn read_again(&self) -> (Value, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         let arguments = ["simulate", "--page", "run.har", "--network", "ethernet", "--protocol", "http11"];
@@ -194,8 +194,11 @@ impl TestDirectory {
             .current_dir(&self.0)
             .output()
             .unwrap();
-        let rows = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        (rows, String::from_utf8_lossy(&output.stderr).into_owned())
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(rows.is_null() || printed.is_empty(), "notes are printed twice: {printed}");
+        let notes = rows[0]["notes"].to_string();
+        (rows, notes + &printed)
     }
 }
 
