@@ -64,13 +64,8 @@ fn awaits_uncaptured(gap: &Gap) -> Option<Ruling> {
 
 /// The sender waited because it had filled the path: the path's capacity is the limit.
 fn path_is_full(gap: &Gap) -> Option<Ruling> {
-    const LATE: Duration = Duration::from_millis(10);
-    let ack = gap.awaited()?;
-    // No receiver delays the acknowledgement of two segments (RFC 5681, section 4.2): what takes three times as long as the empty path
-    // waited in a queue, however near the receiver seems by its first ones.
-    let is_late = |least| ack.after().is_some_and(|after| after >= least * 3 + LATE);
-    let is_queued = u64::from(ack.bytes) > gap.mss && gap.path.to_receiver.is_some_and(is_late);
-    (gap.path.is_full || is_queued).then(|| Ruling::plain(gap, Share::Transfer))
+    gap.awaited()?;
+    gap.path.is_full.then(|| Ruling::plain(gap, Share::Transfer))
 }
 
 /// Time before the close of a connection does not count as a wait, unless an earlier rule applies.

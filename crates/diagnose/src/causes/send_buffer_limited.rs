@@ -15,6 +15,7 @@
 //! comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a short segment that ends the
 //! wait, short ones in a third of the flight, or acknowledgements closer together than the path to the sender varies.
 
+use trace::account::Share;
 use wire::Duration;
 
 use super::opening;
@@ -64,12 +65,25 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         (false, true) => unused,
         (false, false) => return None,
     };
+    if is_queued(gap) {
+        return Some(Ruling::plain(gap, Share::Transfer));
+    }
     // Data that no acknowledgement released was written late.
     (!gap.has_lost && gap.has_room && gap.is_prompt()).then(|| Ruling {
         // A receiver's window of unknown scale may be as large as the flight.
         confidence: if is_proven && gap.window.is_some() { Confidence::High } else { Confidence::Medium },
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
+    })
+}
+
+/// Returns whether the flight waited in a queue on the path: an acknowledgement of two full segments, which few receivers delay (RFC
+/// 5681, section 4.2), took three times as long as on the empty path.
+fn is_queued(gap: &Gap) -> bool {
+    const LATE: Duration = Duration::from_millis(10);
+    gap.awaited().is_some_and(|ack| {
+        let least = gap.path.to_receiver.filter(|_| u64::from(ack.bytes) >= 2 * gap.mss);
+        least.zip(ack.after()).is_some_and(|(least, after)| after >= least * 3 + LATE)
     })
 }
 

@@ -133,7 +133,9 @@ fn distributions_fit_real_logs() {
     ] {
         let log = logs.join(name).display().to_string();
         let printed = roundtrip(&directory, &["load", "plan", "--laws-of", &log, "--for", "5s"]);
-        assert!(String::from_utf8_lossy(&printed.stdout).contains(users), "{name}");
+        let heading =
+            String::from_utf8_lossy(&printed.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(heading.contains(users), "{name}: {heading}");
         let printed =
             roundtrip(&directory, &["load", "plan", "--laws-of", &log, "--format", "json", "--for", "5s"]);
         let rows: Vec<Value> = serde_json::from_slice(&printed.stdout).unwrap();
