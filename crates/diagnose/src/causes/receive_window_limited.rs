@@ -3,8 +3,8 @@
 //! **Rule**: before the acknowledgement on which the sender continued, the known window did not allow what it then
 //! sent. **Evidence**: the window and the data in flight. **Refuted by**: a window that allows the segment, also after
 //! an acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that cannot be read (a
-//! capture that begins after the handshake, where the scale is unknown, unless the
-//! sender stops where one scale puts them, again and again). A window whose edge does not move until it
+//! capture that begins after the handshake, where the scale is unknown, unless the sender stops where one scale puts them,
+//! again and again). A window whose edge does not move until it
 //! allows no full segment has its own rule (`zero_window`). Also refuted by a queue on the path that doubles the round
 //! trip, if the slowest link needs longer than a round trip for the flight: the link is never idle, and a wider window
 //! only lengthens the queue. For a window update, which shows no round trip, a standing queue suffices. While a loss is repaired,

@@ -11,7 +11,7 @@
 //! for its buffer is woken when a third of that is free (`sk_stream_write_space`), and until then there is nothing to send. The data
 //! in flight varies with the writes: with 8 kB at a time in 16 kB it alternates between one and two writes.
 //!
-//! **Refuted by**: a flight that grows (except under the second rule); a loss; a full receive window; a full path; a segment that
+//! **Refuted by**: a flight that grows (except under the second rule); a loss; a full receive window; a full path, or a queue on it; a segment that
 //! comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a short segment that ends the
 //! wait, short ones in a third of the flight, or acknowledgements closer together than the path to the sender varies.
 

@@ -32,7 +32,7 @@ impl Flow {
     }
 
     /// Finds the loss that a hole shows, which `side` has filled now: its packets did not just overtake each other for most of a round trip.
-    /// What lasts a retransmission timeout longer was repaired by that. Returns the cause.
+    /// A hole that lasts a retransmission timeout longer was repaired by that. Returns the cause.
     pub(super) fn fill_unseen_hole(&mut self, side: Side, mark: Mark) -> Option<Cause> {
         let since = self.ends.of_mut(side).hole.take()?;
         let (lasted, round_trip) = (mark.at.since(since.at), self.path.round_trip_at_least());

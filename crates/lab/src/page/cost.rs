@@ -14,7 +14,7 @@ use crate::waterfall::Wait;
 /// Maximum number of objects of a page that is simulated for its table.
 const MAX_OBJECTS: usize = 2_000;
 
-/// What a host's objects cost.
+/// Cost of a host's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HostCost {
     /// Requests over the network.

@@ -181,8 +181,10 @@ impl RunningServer {
             Self::start(origin, &origin.find()?, &hosts, settings, clock).map(Box::new)
         });
         let origin = origin.transpose()?;
-        for (index, host) in hosts.iter().enumerate().filter(|_| origin.is_none()) {
-            write_files(&directory, index, host)?;
+        if origin.is_none() {
+            for (index, host) in hosts.iter().enumerate() {
+                write_files(&directory, index, host)?;
+            }
         }
         let command = configuration::command(program, installed, hosts, &directory, settings)?;
         let mut process = Process::start(program.name(), command, &directory)?;
